@@ -1,0 +1,65 @@
+"""AtomSan finds atomicity violations in concurrent programs.
+
+    source  ->  recorder  ->  trace  ->  checkers / predict  ->  findings  ->  reports
+
+So far there is the trace, what happened:
+
+    import atomsan
+    trace = atomsan.load("t.std")                       # any format, path or open file, into memory
+    trace = atomsan.parse("T1:begin T1:r(x) T2:w(x)")   # the one-line notation, or format="std", "csv", "rr"
+    trace = atomsan.TraceBuilder().add("T1", "r", "x").build()
+    trace.save("t.atomtrace")
+    for batch in atomsan.open_trace("t.std").batches(): ...     # a trace too large for memory
+
+Bad input raises `atomsan.InputError`, a result that cannot be written `atomsan.OutputError`.
+Importing the package costs next to nothing: a name is loaded when it is first used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from atomsan.errors import AtomSanError, InputError, OutputError
+    from atomsan.trace.builder import TraceBuilder
+    from atomsan.trace.reading import load, open_trace, parse
+    from atomsan.trace.trace import Trace
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "AtomSanError",
+    "InputError",
+    "OutputError",
+    "Trace",
+    "TraceBuilder",
+    "__version__",
+    "load",
+    "open_trace",
+    "parse",
+]
+
+_HOMES = {
+    "AtomSanError": "atomsan.errors",
+    "InputError": "atomsan.errors",
+    "OutputError": "atomsan.errors",
+    "Trace": "atomsan.trace.trace",
+    "TraceBuilder": "atomsan.trace.builder",
+    "load": "atomsan.trace.reading",
+    "open_trace": "atomsan.trace.reading",
+    "parse": "atomsan.trace.reading",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    value = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES})

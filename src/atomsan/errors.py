@@ -1,0 +1,67 @@
+"""What can go wrong with an input, said in one line: what, and where."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Place(NamedTuple):
+    """A point in an input: a line (from 1) where it has lines, an event (from 0) where it has not."""
+
+    source: str | None = None
+    line: int | None = None
+    event: int | None = None
+
+    def __str__(self) -> str:
+        if self.line is not None:
+            return f"{self.source}:{self.line}" if self.source else f"line {self.line}"
+        if self.event is not None:
+            return f"{self.source}: event {self.event}" if self.source else f"event {self.event}"
+        return self.source or ""
+
+
+class AtomSanError(Exception):
+    """The base of every error AtomSan raises on purpose."""
+
+
+class InputError(AtomSanError):
+    """A trace, a file or an option that cannot be used: `message` says what is wrong, `place` where."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        source: str | None = None,
+        line: int | None = None,
+        event: int | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.place = Place(source, line, event)
+
+    @property
+    def line(self) -> int | None:
+        return self.place.line
+
+    @property
+    def event(self) -> int | None:
+        return self.place.event
+
+    def inside(self, source: str) -> InputError:
+        """The same error, with the name of the input it was found in."""
+        self.place = self.place._replace(source=source)
+        return self
+
+    def __str__(self) -> str:
+        place = str(self.place)
+        return f"{place}: {self.message}" if place else self.message
+
+
+class OutputError(AtomSanError):
+    """A result that could not be written: the disk is full, the path exists, permission is missing."""
+
+
+def shown(text: bytes, most: int = 60) -> str:
+    """A piece of the input for a message: printable, on one line, not too long."""
+    cut = text if len(text) <= most else text[:most] + b"..."
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in cut.decode(errors="backslashreplace"))

@@ -1,0 +1,403 @@
+# cython: language_level=3, freethreading_compatible=True
+"""Names and their numbers: the storage of a symbol table, and the interning that parsers do on every line.
+
+`NameTable` holds names in one block of bytes: a million variables cost their letters and eight bytes each, and no
+Python object until somebody asks for one. `Interner` maps spellings in a text to ids. A spelling of up to 12 bytes
+is compared as two integers inside its hash slot, so the usual look-up touches one cache line and never the block of
+names (1.8 times as fast at a million variables as following a pointer).
+
+Sites are often plain line numbers, as many as there are events. As long as each new one is the last plus one, they
+are kept as a run (first, count) that takes no memory at all.
+"""
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.unicode cimport PyUnicode_DecodeUTF8
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport free, malloc, realloc
+from libc.string cimport memchr, memcpy
+
+import numpy as np
+
+from atomsan.errors import InputError, shown
+from atomsan.trace.escapes import unescape
+
+cdef extern from * nogil:
+    """
+    #include <stdlib.h>
+    #include <string.h>
+    #ifdef __linux__
+    #include <sys/mman.h>
+    #endif
+
+    /* Zeroed memory for a hash table. Large tables are hit at random, and with small pages nearly every hit misses the
+       TLB too: on Linux they get huge pages (a third of the time at a million variables). */
+    static void *atomsan_zeroed(size_t count, size_t size) {
+    #ifdef MADV_HUGEPAGE
+        const size_t huge = (size_t)1 << 21;
+        void *block;
+        if (count * size >= 2 * huge) {
+            if (posix_memalign(&block, huge, count * size)) return NULL;
+            madvise(block, count * size, MADV_HUGEPAGE);
+            return memset(block, 0, count * size);
+        }
+    #endif
+        return calloc(count, size);
+    }
+    """
+    void *zeroed "atomsan_zeroed"(size_t count, size_t size)
+
+# A closed run of numbers shorter than this is moved into the hash index, where look-ups are quicker.
+cdef enum: SHORT_RUN = 1 << 16
+
+cdef enum: SMALL_TABLE = 1 << 18
+
+
+cdef void *grown(void *block, size_t size) except NULL nogil:
+    cdef void *bigger = realloc(block, size)
+    if bigger == NULL:
+        with gil:
+            raise MemoryError
+    return bigger
+
+
+cdef class NameTable:
+    """Names numbered from 0, each once. `limit` is the most it takes; one more is an InputError."""
+
+    def __cinit__(self, uint64_t limit=0xFFFFFFFF):
+        self.limit = limit
+        self.arena_room = 64
+        self.arena = <char *> malloc(self.arena_room)
+        self.offsets_room = 16
+        self.offsets = <uint64_t *> malloc(self.offsets_room * sizeof(uint64_t))
+        if self.arena == NULL or self.offsets == NULL:
+            raise MemoryError
+        self.offsets[0] = 0
+
+    def __dealloc__(self):
+        free(self.arena)
+        free(self.offsets)
+
+    cdef uint64_t size(self) noexcept nogil:
+        return self.numbered_count + self.stored_count
+
+    def __len__(self):
+        return self.size()
+
+    cdef int append(self, const char *p, size_t size) except -1 nogil:
+        cdef uint64_t used = self.offsets[self.stored_count]
+        if self.size() >= self.limit:
+            with gil:
+                raise InputError(f"more than {self.limit} different names of one kind")
+        if used + size > self.arena_room:
+            self.arena = <char *> grown(self.arena, 2 * (used + size))
+            self.arena_room = 2 * (used + size)
+        if self.stored_count + 2 > self.offsets_room:
+            self.offsets = <uint64_t *> grown(self.offsets, 2 * (self.stored_count + 2) * sizeof(uint64_t))
+            self.offsets_room = 2 * (self.stored_count + 2)
+        memcpy(self.arena + used, p, size)
+        self.stored_count += 1
+        self.offsets[self.stored_count] = used + size
+        return 0
+
+    cdef bytes raw(self, uint64_t at):
+        cdef uint64_t i
+        if at < self.numbered_count:
+            return b"%d" % (self.numbered_first + at)
+        i = at - self.numbered_count
+        return PyBytes_FromStringAndSize(self.arena + self.offsets[i], self.offsets[i + 1] - self.offsets[i])
+
+    def __getitem__(self, index):
+        if not 0 <= index < self.size():
+            raise IndexError(f"no name has the number {index}; there are {self.size()}")
+        return self.raw(index).decode()
+
+    def __iter__(self):
+        return (self[i] for i in range(self.size()))
+
+    def add(self, str name not None):
+        """Append a name known to be new."""
+        if "\0" in name:
+            raise InputError(f"a name holds a NUL: {shown(name.encode())}")
+        cdef bytes padded = name.encode() + bytes(16)
+        self.append(PyBytes_AS_STRING(padded), PyBytes_GET_SIZE(padded) - 16)
+        return self.size() - 1
+
+    def find(self, str name not None):
+        """The number of a name, or None."""
+        cdef bytes padded = name.encode() + bytes(16)
+        cdef uint32_t id_plus_1
+        self.make_index()
+        id_plus_1 = find(&self.index.slots, PyBytes_AS_STRING(padded), PyBytes_GET_SIZE(padded) - 16)
+        if id_plus_1:
+            return id_plus_1 - 1
+        if self.numbered_count and name.isascii() and name.isdigit() and str(int(name)) == name:
+            if 0 <= int(name) - self.numbered_first < self.numbered_count:
+                return int(name) - self.numbered_first
+        return None
+
+    def intern(self, str name not None):
+        """The number of a name, given now if it has none yet."""
+        found = self.find(name)
+        return self.add(name) if found is None else found
+
+    cdef int make_index(self) except -1:
+        """Bring the index up to date: whoever parses appends names without it."""
+        cdef uint64_t number
+        cdef bytes padded
+        if self.index is None:
+            self.index = Index()
+        while self.indexed < self.stored_count:
+            number = self.numbered_count + self.indexed
+            padded = self.raw(number) + bytes(16)
+            self.index.insert(PyBytes_AS_STRING(padded), PyBytes_GET_SIZE(padded) - 16, number + 1)
+            self.indexed += 1
+        return 0
+
+    def stored(self, uint64_t start, uint64_t stop):
+        """Names start..stop that are not numbered, as (offsets from 0, bytes): what Arrow calls a string column."""
+        cdef uint64_t i, base, count
+        if not self.numbered_count <= start <= stop <= self.size():
+            raise IndexError(f"names {start} to {stop} are not all stored")
+        count = stop - start
+        start -= self.numbered_count
+        base = self.offsets[start]
+        offsets = np.empty(count + 1, np.uint64)
+        cdef uint64_t[::1] view = offsets
+        for i in range(count + 1):
+            view[i] = self.offsets[start + i] - base
+        return offsets, PyBytes_FromStringAndSize(self.arena + base, self.offsets[start + count] - base)
+
+    def extend(self, const uint64_t[::1] offsets, bytes data not None):
+        """Append many names known to be new, as `stored` gives them. The bytes must be valid UTF-8."""
+        cdef uint64_t i
+        cdef const char *p = PyBytes_AS_STRING(data)
+        cdef uint64_t end = PyBytes_GET_SIZE(data)
+        for i in range(<uint64_t> max(offsets.shape[0] - 1, 0)):
+            if offsets[i] > offsets[i + 1] or offsets[i + 1] > end:
+                raise InputError("a table of names is damaged")
+            self.append(p + offsets[i], offsets[i + 1] - offsets[i])
+
+    def number_from(self, uint64_t first, uint64_t count):
+        """Make the first `count` names the numbers `first`, `first` + 1, ..."""
+        if self.size():
+            raise ValueError("numbered names come before all others")
+        if count > self.limit or first > 0xFFFFFFFFFF:
+            raise InputError(f"numbered names from {first}, {count} of them: out of range")
+        self.numbered_first = first
+        self.numbered_count = count
+
+    def memory(self):
+        """Bytes held."""
+        return self.arena_room + self.offsets_room * sizeof(uint64_t)
+
+
+cdef inline bint crowded(uint64_t used, uint64_t mask) noexcept nogil:
+    """Small tables stay three quarters empty: a first probe that hits is a branch predicted. Large ones half."""
+    return (4 if mask < SMALL_TABLE else 2) * used >= mask
+
+
+cdef class Index:
+    """A hash index from byte strings to numbers: short keys inside the slots, long ones in a block beside them."""
+
+    def __cinit__(self):
+        self.slots.short_mask = 63
+        self.slots.long_mask = 63
+        self.slots.short_slots = <ShortSlot *> zeroed(self.slots.short_mask + 1, sizeof(ShortSlot))
+        self.slots.long_slots = <LongSlot *> zeroed(self.slots.long_mask + 1, sizeof(LongSlot))
+        self.keys_room = 64
+        self.slots.keys = <char *> malloc(self.keys_room)
+        if self.slots.short_slots == NULL or self.slots.long_slots == NULL or self.slots.keys == NULL:
+            raise MemoryError
+
+    def __dealloc__(self):
+        free(self.slots.short_slots)
+        free(self.slots.long_slots)
+        free(self.slots.keys)
+
+    cdef int insert(self, const char *p, size_t size, uint32_t id_plus_1) except -1 nogil:
+        """Add a key that is not there. Like `find`, reads up to 12 bytes at p whatever the size."""
+        cdef ShortKey key
+        cdef ShortSlot *short_slot
+        cdef LongSlot *long_slot
+        cdef uint64_t i, hash
+        if size <= SHORT_MAX:
+            if crowded(self.short_used, self.slots.short_mask):
+                self.grow_short()
+            key = short_key(p, size)
+            i = short_hash(key) & self.slots.short_mask
+            while self.slots.short_slots[i].id_plus_1:
+                i = (i + 1) & self.slots.short_mask
+            short_slot = self.slots.short_slots + i
+            short_slot.head = key.head
+            short_slot.tail = key.tail
+            short_slot.id_plus_1 = id_plus_1
+            self.short_used += 1
+            return 0
+        if crowded(self.long_used, self.slots.long_mask):
+            self.grow_long()
+        if self.keys_size + size > self.keys_room:
+            self.slots.keys = <char *> grown(self.slots.keys, 2 * (self.keys_size + size))
+            self.keys_room = 2 * (self.keys_size + size)
+        hash = long_hash(p, size)
+        i = hash & self.slots.long_mask
+        while self.slots.long_slots[i].id_plus_1:
+            i = (i + 1) & self.slots.long_mask
+        long_slot = self.slots.long_slots + i
+        long_slot.hash = hash
+        long_slot.key_at = self.keys_size
+        long_slot.key_size = <uint32_t> size
+        long_slot.id_plus_1 = id_plus_1
+        memcpy(self.slots.keys + self.keys_size, p, size)
+        self.keys_size += size
+        self.long_used += 1
+        return 0
+
+    cdef int grow_short(self) except -1 nogil:
+        cdef uint64_t old, i, mask = 2 * self.slots.short_mask + 1
+        cdef ShortKey key
+        cdef ShortSlot *slots = <ShortSlot *> zeroed(mask + 1, sizeof(ShortSlot))
+        if slots == NULL:
+            with gil:
+                raise MemoryError
+        for old in range(self.slots.short_mask + 1):
+            if self.slots.short_slots[old].id_plus_1:
+                key.head = self.slots.short_slots[old].head
+                key.tail = self.slots.short_slots[old].tail
+                i = short_hash(key) & mask
+                while slots[i].id_plus_1:
+                    i = (i + 1) & mask
+                slots[i] = self.slots.short_slots[old]
+        free(self.slots.short_slots)
+        self.slots.short_slots = slots
+        self.slots.short_mask = mask
+        return 0
+
+    cdef int grow_long(self) except -1 nogil:
+        cdef uint64_t old, i, mask = 2 * self.slots.long_mask + 1
+        cdef LongSlot *slots = <LongSlot *> zeroed(mask + 1, sizeof(LongSlot))
+        if slots == NULL:
+            with gil:
+                raise MemoryError
+        for old in range(self.slots.long_mask + 1):
+            if self.slots.long_slots[old].id_plus_1:
+                i = self.slots.long_slots[old].hash & mask
+                while slots[i].id_plus_1:
+                    i = (i + 1) & mask
+                slots[i] = self.slots.long_slots[old]
+        free(self.slots.long_slots)
+        self.slots.long_slots = slots
+        self.slots.long_mask = mask
+        return 0
+
+
+cdef inline bint is_plain(const char *p, size_t size) noexcept nogil:
+    """No byte that needs a closer look: all ASCII, and no percent sign."""
+    cdef size_t i
+    cdef uint8_t seen = 0
+    for i in range(size):
+        seen |= <uint8_t> p[i]
+    return seen < 128 and memchr(p, c"%", size) == NULL
+
+
+cdef class Interner:
+    """Numbers for the spellings of one kind of name in a text, which may use percent escapes."""
+
+    def __cinit__(self, NameTable names not None, bint escapes=True):
+        if names.size():
+            raise ValueError("an interner starts with an empty table of names")
+        self.names = names
+        self.escapes = escapes
+        self.spellings = Index()
+        self.percent_names = {}
+        self.number_run = True
+
+    cdef uint32_t intern(self, const char *p, size_t size) except? 0xFFFFFFFF nogil:
+        """The id of the name spelled by `size` bytes at p (12 more must be readable)."""
+        cdef uint32_t id_plus_1 = find(&self.spellings.slots, p, size)
+        return id_plus_1 - 1 if id_plus_1 else self.add(p, size)
+
+    cdef bint can_add(self, const char *p, size_t size) noexcept nogil:
+        """Whether `add` has nothing to ponder or to refuse about a spelling."""
+        return is_plain(p, size) and not self.has_escapes and self.names.size() < self.names.limit
+
+    cdef uint32_t add(self, const char *p, size_t size) except? 0xFFFFFFFF nogil:
+        """The id of a spelling not seen before."""
+        if self.can_add(p, size):
+            self.names.append(p, size)
+            self.spellings.insert(p, size, <uint32_t> self.names.size())
+            return <uint32_t> self.names.size() - 1
+        with gil:
+            return self.add_name(p, size)
+
+    cdef uint32_t add_name(self, const char *p, size_t size) except? 0xFFFFFFFF:
+        """As `add`, for spellings that are escaped or may spell a name that another spelling had first."""
+        cdef bytes spelling = PyBytes_FromStringAndSize(p, size)
+        cdef bytes name = unescape(spelling) if self.escapes else spelling
+        cdef bytes padded = name + bytes(16)
+        cdef uint32_t number, plain_id
+        try:
+            PyUnicode_DecodeUTF8(PyBytes_AS_STRING(name), PyBytes_GET_SIZE(name), NULL)
+        except UnicodeDecodeError as error:
+            raise InputError(f"a name is not valid UTF-8: {shown(spelling)}") from error
+        if b"\0" in name:
+            raise InputError(f"a name holds an escaped NUL: {shown(spelling)}")
+        if name in self.percent_names:
+            number = self.percent_names[name]
+        else:
+            plain_id = 0
+            if name != spelling and b"%" not in name:
+                plain_id = find(&self.spellings.slots, PyBytes_AS_STRING(padded), PyBytes_GET_SIZE(name))
+            if plain_id:
+                number = plain_id - 1
+            else:
+                self.names.append(PyBytes_AS_STRING(name), PyBytes_GET_SIZE(name))
+                number = <uint32_t> self.names.size() - 1
+            if b"%" in spelling:
+                self.percent_names[name] = number
+                self.has_escapes = True
+        self.spellings.insert(p, size, number + 1)
+        return number
+
+    cdef uint32_t intern_site(self, const char *p, size_t size) except? 0xFFFFFFFF nogil:
+        """As `intern`, with consecutive numbers kept as a run."""
+        cdef uint64_t number = 0, offset
+        cdef size_t i
+        if not self.number_run or size > 10 or (p[0] == c"0" and size > 1):
+            return self.intern(p, size)
+        for i in range(size):
+            if not c"0" <= p[i] <= c"9":
+                break
+            number = 10 * number + <uint8_t> (p[i] - c"0")
+        else:
+            if self.names.size() == 0:
+                self.names.numbered_first = number
+            offset = number - self.names.numbered_first   # wraps to something huge below the first
+            if offset < self.names.numbered_count:
+                return <uint32_t> offset
+            if offset == self.names.numbered_count and self.names.stored_count == 0 and offset < self.names.limit:
+                self.names.numbered_count += 1
+                return <uint32_t> offset
+        if self.names.stored_count == 0 and self.names.numbered_count < SHORT_RUN:
+            with gil:
+                self.close_run()
+        return self.intern(p, size)
+
+    cdef int close_run(self) except -1:
+        """No number continues the short run any more: its names become ordinary spellings."""
+        cdef uint64_t i
+        cdef bytes padded
+        self.number_run = False
+        for i in range(self.names.numbered_count):
+            padded = b"%d" % (self.names.numbered_first + i) + bytes(16)
+            self.spellings.insert(PyBytes_AS_STRING(padded), PyBytes_GET_SIZE(padded) - 16, i + 1)
+        return 0
+
+    def spelled(self, bytes spelling not None):
+        """The id of one spelling; for callers in Python."""
+        cdef bytes padded = spelling + bytes(16)
+        return self.intern(PyBytes_AS_STRING(padded), PyBytes_GET_SIZE(spelling))
+
+    def spelled_site(self, bytes spelling not None):
+        """As `spelled`, for sites."""
+        cdef bytes padded = spelling + bytes(16)
+        return self.intern_site(PyBytes_AS_STRING(padded), PyBytes_GET_SIZE(spelling))

@@ -1,0 +1,3 @@
+from atomsan.trace._text import TextParser
+
+class RoadRunnerParser(TextParser): ...

@@ -1,0 +1,60 @@
+/* Finds every '|' and newline of a text, 64 bytes at a time. */
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+
+static inline uint64_t atomsan_marks64(const char *p) {
+    const __m128i bar = _mm_set1_epi8('|'), newline = _mm_set1_epi8('\n');
+    uint64_t marks = 0;
+    for (int part = 0; part < 4; part++) {
+        __m128i bytes = _mm_loadu_si128((const __m128i *)(p + 16 * part));
+        __m128i hit = _mm_or_si128(_mm_cmpeq_epi8(bytes, bar), _mm_cmpeq_epi8(bytes, newline));
+        marks |= (uint64_t)(uint32_t)_mm_movemask_epi8(hit) << (16 * part);
+    }
+    return marks;
+}
+#else
+static inline uint64_t atomsan_marks64(const char *p) {
+    uint64_t marks = 0;
+    for (int i = 0; i < 64; i++) marks |= (uint64_t)(p[i] == '|' || p[i] == '\n') << i;
+    return marks;
+}
+#endif
+
+/* Appends the positions of the marks in text[from:to] to `out`, which has room for one a byte and 8 more.
+   Reads up to 63 bytes past `to`. */
+static inline size_t atomsan_find_marks(const char *text, size_t from, size_t to, uint32_t *out) {
+    size_t count = 0;
+    for (size_t at = from; at < to; at += 64) {
+        uint64_t marks = atomsan_marks64(text + at);
+        if (to - at < 64) marks &= (UINT64_C(1) << (to - at)) - 1;
+        while (marks) {
+            out[count++] = (uint32_t)(at + (size_t)__builtin_ctzll(marks));
+            marks &= marks - 1;
+        }
+    }
+    return count;
+}
+
+/* The operation spelled at p, and how many bytes "op(" takes; 255 if none is. `begin` and `end` may come bare. */
+static inline uint8_t atomsan_std_op(const char *p, size_t *size) {
+#define ATOMSAN_OP(word, number) \
+    if (!memcmp(p, word, sizeof(word) - 1)) { *size = sizeof(word) - 1; return number; }
+    if (p[1] == '(' && ((p[0] == 'r') | (p[0] == 'w'))) {
+        *size = 2;
+        return p[0] == 'w'; /* no branch on it: which of the two comes next cannot be predicted */
+    }
+    ATOMSAN_OP("acq(", 2)
+    ATOMSAN_OP("rel(", 3)
+    ATOMSAN_OP("begin(", 6)
+    ATOMSAN_OP("end(", 7)
+    ATOMSAN_OP("fork(", 4)
+    ATOMSAN_OP("join(", 5)
+    ATOMSAN_OP("post(", 8)
+    ATOMSAN_OP("take(", 9)
+    return 255;
+#undef ATOMSAN_OP
+}

@@ -1,0 +1,369 @@
+# cython: language_level=3, freethreading_compatible=True
+"""Is a trace well-formed? One pass over the columns, a few operations an event.
+
+The rules are those of DESIGN section 4: a lock is held by one thread at a time and released by its holder (re-entrant
+acquires are counted); begin and end match; a child's first event follows its fork and its last precedes its join. The
+numbers in the columns are checked too, so that every stage after this one may index its tables with them.
+
+`check` stops at the first event that breaks a rule and says which rule by a number; `validation.py` has the words.
+`repair` goes on: it drops such an event, or closes the regions that an `end` skipped.
+"""
+
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport free, realloc
+from libc.string cimport memset
+
+import numpy as np
+
+cdef enum:
+    READ, WRITE, ACQUIRE, RELEASE, FORK, JOIN, BEGIN, END, POST, TAKE
+
+cdef enum: NOBODY = 0xFFFFFFFF
+cdef enum: NO_REGION = 0xFFFFFFFF
+
+cdef enum ThreadState:
+    UNSEEN
+    FORKED
+    RUNNING
+    JOINED
+
+# The order is that of validation.RULES.
+cdef enum Rule:
+    FINE
+    RELEASE_OF_FREE
+    RELEASE_OF_OTHERS
+    ACQUIRE_OF_HELD
+    END_WITHOUT_BEGIN
+    END_OF_ANOTHER
+    FORK_OF_SELF
+    FORK_AGAIN
+    FORK_OF_RUNNING
+    FORK_OF_JOINED
+    JOIN_OF_SELF
+    EVENT_AFTER_JOIN
+    BAD_OP
+    BAD_THREAD
+    BAD_TARGET
+    BAD_SITE
+    NO_MEMORY
+
+cdef struct OpenRegion:
+    uint64_t since
+    uint32_t region
+
+cdef struct ThreadRow:
+    uint64_t since        # the event that brought it into its state
+    OpenRegion *open      # its open regions, innermost last
+    uint32_t depth
+    uint32_t room
+
+cdef struct LockRow:
+    uint64_t since        # the outermost acquire
+    uint32_t holder
+    uint32_t depth
+
+
+cdef void *more(void *rows, size_t old, size_t new) except NULL:
+    cdef void *bigger = realloc(rows, new)
+    if bigger == NULL:
+        raise MemoryError
+    memset(<char *> bigger + old, 0, new - old)
+    return bigger
+
+
+cdef class Validator:
+    """The state of one trace being validated. Symbol counts may grow from batch to batch."""
+
+    cdef uint8_t *states          # of threads; apart from their rows, because every event looks at it
+    cdef ThreadRow *threads
+    cdef uint32_t thread_room
+    cdef LockRow *locks
+    cdef uint32_t lock_room
+    cdef uint32_t nameless        # the region without a name: its end closes any region
+    # where the last broken rule was found, and what it was about
+    cdef readonly uint64_t event
+    cdef readonly uint64_t since
+    cdef readonly uint32_t other
+    # the size of each table that a target can index, by op
+    cdef uint32_t limits[10]
+    cdef uint32_t thread_limit
+    cdef uint64_t site_limit
+
+    def __cinit__(self):
+        self.nameless = NO_REGION
+
+    def __dealloc__(self):
+        cdef uint32_t t
+        for t in range(self.thread_room):
+            free(self.threads[t].open)
+        free(self.states)
+        free(self.threads)
+        free(self.locks)
+
+    def grow(self, symbols):
+        """Take note of how many symbols there are now."""
+        cdef uint32_t old, new, lock
+        self.thread_limit = len(symbols.threads)
+        self.site_limit = len(symbols.sites)
+        for op, table in enumerate(
+            (symbols.variables, symbols.locks, symbols.threads, symbols.regions, symbols.handovers)
+        ):
+            self.limits[2 * op] = self.limits[2 * op + 1] = len(table)
+        if self.nameless == NO_REGION and self.limits[BEGIN]:
+            found = symbols.regions.find("")
+            if found is not None:
+                self.nameless = found
+        if self.thread_limit > self.thread_room:
+            old, new = self.thread_room, max(16, self.thread_limit + self.thread_limit // 2)
+            self.states = <uint8_t *> more(self.states, old, new)
+            self.threads = <ThreadRow *> more(self.threads, old * sizeof(ThreadRow), new * sizeof(ThreadRow))
+            self.thread_room = new
+        if self.limits[ACQUIRE] > self.lock_room:
+            old, new = self.lock_room, max(16, self.limits[ACQUIRE] + self.limits[ACQUIRE] // 2)
+            self.locks = <LockRow *> more(self.locks, old * sizeof(LockRow), new * sizeof(LockRow))
+            for lock in range(old, new):
+                self.locks[lock].holder = NOBODY
+            self.lock_room = new
+
+    def check(self, batch):
+        """The rule that the batch breaks, 0 if none; `event`, `since` and `other` say where and by whom."""
+        cdef const uint32_t[::1] thread = batch.thread
+        cdef const uint8_t[::1] op = batch.op
+        cdef const uint32_t[::1] target = batch.target
+        cdef const uint32_t[::1] site = batch.site
+        cdef uint64_t first = batch.first, count = op.shape[0]
+        cdef Rule rule = FINE
+        if count == 0:
+            return 0
+        with nogil:
+            self.run(&thread[0], &op[0], &target[0], &site[0], count, first, &rule)
+        if rule == NO_MEMORY:
+            raise MemoryError
+        return rule
+
+    cdef uint64_t run(
+        self,
+        const uint32_t *thread,
+        const uint8_t *op,
+        const uint32_t *target,
+        const uint32_t *site,
+        uint64_t count,
+        uint64_t first,
+        Rule *rule,
+    ) noexcept nogil:
+        """Check events from 0 on; returns the index of the first that breaks a rule, or count.
+
+        What is fine and usual is done here, in line; everything else is `step`'s.
+        """
+        cdef uint64_t i
+        cdef uint32_t t, x, threads = self.thread_limit
+        cdef uint64_t sites = self.site_limit
+        cdef uint8_t o
+        cdef uint8_t *states = self.states
+        cdef LockRow *lock
+        cdef ThreadRow *row
+        for i in range(count):
+            t, o, x = thread[i], op[i], target[i]
+            if (
+                o <= TAKE
+                and t < threads
+                and x < self.limits[o]
+                and <uint32_t> (site[i] + 1) <= sites   # no site wraps to 0
+                and states[t] == RUNNING
+            ):
+                if o <= WRITE:
+                    continue
+                if o == ACQUIRE:
+                    lock = self.locks + x
+                    if lock.holder == NOBODY:
+                        lock.holder = t
+                        lock.depth = 1
+                        lock.since = first + i
+                        continue
+                elif o == RELEASE:
+                    lock = self.locks + x
+                    if lock.holder == t and lock.depth == 1:
+                        lock.holder = NOBODY
+                        lock.depth = 0
+                        continue
+                elif o == BEGIN:
+                    row = self.threads + t
+                    if row.depth < row.room:
+                        row.open[row.depth].region = x
+                        row.open[row.depth].since = first + i
+                        row.depth += 1
+                        continue
+                elif o == END:
+                    row = self.threads + t
+                    if row.depth and row.open[row.depth - 1].region == x:
+                        row.depth -= 1
+                        continue
+            rule[0] = self.step(t, o, x, site[i], first + i)
+            if rule[0]:
+                return i
+        return count
+
+    cdef Rule step(self, uint32_t t, uint8_t op, uint32_t target, uint32_t site, uint64_t event) noexcept nogil:
+        """Apply one event to the state, unless it breaks a rule."""
+        cdef Rule rule
+        self.event = event
+        if op > TAKE:
+            return BAD_OP
+        if t >= self.thread_limit:
+            return BAD_THREAD
+        if target >= self.limits[op]:
+            return BAD_TARGET
+        if <uint32_t> (site + 1) > self.site_limit:
+            return BAD_SITE
+        if self.states[t] == JOINED:
+            self.since = self.threads[t].since
+            return EVENT_AFTER_JOIN
+        if op == ACQUIRE or op == RELEASE:
+            rule = self.lock_step(t, op, target, event)
+        elif op == FORK or op == JOIN:
+            rule = self.thread_step(t, op, target, event)
+        elif op == BEGIN or op == END:
+            rule = self.region_step(t, op, target, event)
+        else:
+            rule = FINE
+        if rule == FINE and self.states[t] != RUNNING:
+            self.states[t] = RUNNING
+            self.threads[t].since = event
+        return rule
+
+    cdef Rule lock_step(self, uint32_t t, uint8_t op, uint32_t target, uint64_t event) noexcept nogil:
+        cdef LockRow *lock = self.locks + target
+        if op == ACQUIRE:
+            if lock.holder == NOBODY:
+                lock.holder = t
+                lock.since = event
+            elif lock.holder != t:
+                self.other = lock.holder
+                self.since = lock.since
+                return ACQUIRE_OF_HELD
+            lock.depth += 1
+            return FINE
+        if lock.holder == NOBODY:
+            return RELEASE_OF_FREE
+        if lock.holder != t:
+            self.other = lock.holder
+            self.since = lock.since
+            return RELEASE_OF_OTHERS
+        lock.depth -= 1
+        if lock.depth == 0:
+            lock.holder = NOBODY
+        return FINE
+
+    cdef Rule thread_step(self, uint32_t t, uint8_t op, uint32_t child, uint64_t event) noexcept nogil:
+        cdef uint8_t state = self.states[child]
+        self.since = self.threads[child].since
+        if op == JOIN:
+            if child == t:
+                return JOIN_OF_SELF
+            if state != JOINED:   # joining twice is legal; the first join is the one that ends the child
+                self.states[child] = JOINED
+                self.threads[child].since = event
+            return FINE
+        if child == t:
+            return FORK_OF_SELF
+        if state == FORKED:
+            return FORK_AGAIN
+        if state == RUNNING:
+            return FORK_OF_RUNNING
+        if state == JOINED:
+            return FORK_OF_JOINED
+        self.states[child] = FORKED
+        self.threads[child].since = event
+        return FINE
+
+    cdef Rule region_step(self, uint32_t t, uint8_t op, uint32_t region, uint64_t event) noexcept nogil:
+        cdef ThreadRow *row = self.threads + t
+        cdef OpenRegion *bigger
+        if op == BEGIN:
+            if row.depth == row.room:
+                bigger = <OpenRegion *> realloc(row.open, (2 * row.room + 4) * sizeof(OpenRegion))
+                if bigger == NULL:
+                    return NO_MEMORY
+                row.open = bigger
+                row.room = 2 * row.room + 4
+            row.open[row.depth].region = region
+            row.open[row.depth].since = event
+            row.depth += 1
+            return FINE
+        if row.depth == 0:
+            return END_WITHOUT_BEGIN
+        if row.open[row.depth - 1].region != region and region != self.nameless:
+            self.other = row.open[row.depth - 1].region
+            self.since = row.open[row.depth - 1].since
+            return END_OF_ANOTHER
+        row.depth -= 1
+        return FINE
+
+    def repair(self, batch, report):
+        """The columns of a batch with every rule kept.
+
+        `report(rule)` is called for each broken rule, after which `event`, `since` and `other` are as after `check`. It may
+        raise. Returns (thread, op, target, site, index), where `index` says which event of the batch each row came from.
+        """
+        cdef const uint32_t[::1] thread = batch.thread
+        cdef const uint8_t[::1] op = batch.op
+        cdef const uint32_t[::1] target = batch.target
+        cdef const uint32_t[::1] site = batch.site
+        cdef uint64_t first = batch.first, count = op.shape[0], i = 0, start
+        cdef Rule rule
+        pieces = []
+        while i < count:
+            start = i
+            rule = FINE
+            with nogil:
+                i += self.run(&thread[i], &op[i], &target[i], &site[i], count - i, first + i, &rule)
+            if i > start:
+                pieces.append(piece(batch, start, i))
+            if rule == NO_MEMORY:
+                raise MemoryError
+            if rule:
+                report(rule)
+                if rule == END_OF_ANOTHER and self.is_open(thread[i], target[i]):
+                    # the regions inside the one that ends had no end of their own: give them one here
+                    skipped = self.close_down_to(thread[i], target[i])
+                    ends = len(skipped) + 1
+                    pieces.append((
+                        np.full(ends, thread[i], np.uint32),
+                        np.full(ends, END, np.uint8),
+                        np.array([*skipped, target[i]], np.uint32),
+                        np.full(ends, site[i], np.uint32),
+                        np.full(ends, i, np.int64),
+                    ))
+                i += 1
+        if not pieces:
+            return piece(batch, 0, 0)
+        return tuple(np.concatenate(parts) for parts in zip(*pieces))
+
+    cdef bint is_open(self, uint32_t t, uint32_t region):
+        cdef ThreadRow *row = self.threads + t
+        cdef uint32_t i
+        for i in range(row.depth):
+            if row.open[i].region == region:
+                return True
+        return False
+
+    cdef list close_down_to(self, uint32_t t, uint32_t region):
+        """End the innermost open `region` of a thread; returns the regions inside it that had to end first."""
+        cdef ThreadRow *row = self.threads + t
+        skipped = []
+        while row.open[row.depth - 1].region != region:
+            skipped.append(row.open[row.depth - 1].region)
+            row.depth -= 1
+        row.depth -= 1
+        return skipped
+
+
+def piece(batch, start, stop):
+    """Events start..stop of a batch as the columns that `repair` returns."""
+    return (
+        batch.thread[start:stop],
+        batch.op[start:stop],
+        batch.target[start:stop],
+        batch.site[start:stop],
+        np.arange(start, stop),
+    )

@@ -1,0 +1,136 @@
+"""A trace's parts as Arrow data: what the bundle and the Parquet archive have in common."""
+
+from __future__ import annotations
+
+import platform
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from atomsan import __version__
+from atomsan.errors import InputError
+from atomsan.trace.meta import TraceMeta
+from atomsan.trace.symbols import FIELDS, Symbols, SymbolTable
+
+if TYPE_CHECKING:
+    from atomsan.trace.events import Kind
+
+FORMAT = "atomtrace/1"
+
+EVENT_SCHEMA = pa.schema(
+    [
+        pa.field("thread", pa.uint32(), nullable=False),
+        pa.field("op", pa.uint8(), nullable=False),
+        pa.field("target", pa.uint32(), nullable=False),
+        pa.field("site", pa.uint32(), nullable=False),
+    ]
+)
+
+_ARROW = {str: pa.utf8(), int: pa.uint32()}
+
+# A record batch of names stays far below the 2 GiB that 32-bit offsets can reach.
+NAMES_A_BATCH = 1 << 20
+
+
+def table_schema(kind: Kind) -> pa.Schema:
+    """The columns of a symbol table in a bundle: its name, then its structure."""
+    fields = [pa.field("name", pa.utf8(), nullable=False)]
+    fields += [pa.field(field, _ARROW[type_]) for field, type_ in FIELDS[kind].items()]
+    return pa.schema(fields)
+
+
+def table_batch(table: SymbolTable, start: int, stop: int) -> pa.RecordBatch:
+    """Symbols start..stop as a record batch."""
+    offsets, data = table.names.stored(start, stop)
+    names = pa.StringArray.from_buffers(stop - start, pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(data))
+    columns = [names]
+    for field, type_ in FIELDS[table.kind].items():
+        values = table.columns.get(field, [])[start:stop]
+        if any(value is not None for value in values):
+            values += [None] * (stop - start - len(values))
+            columns.append(pa.array(values, _ARROW[type_]))
+        else:
+            columns.append(pa.nulls(stop - start, _ARROW[type_]))
+    return pa.RecordBatch.from_arrays(columns, schema=table_schema(table.kind))
+
+
+def add_table_batch(table: SymbolTable, batch: pa.RecordBatch) -> None:
+    """Append the symbols of a record batch to a table."""
+    names = batch.column("name")
+    start = len(table)
+    raw_offsets, data = names.buffers()[1:]
+    offsets = np.frombuffer(raw_offsets, np.int32)[names.offset : names.offset + len(names) + 1].astype(np.uint64)
+    raw = data.to_pybytes() if data is not None else b""
+    if b"\0" in raw:
+        raise ValueError("a name holds a NUL")
+    table.names.extend(offsets, raw)
+    for field in FIELDS[table.kind]:
+        if field in batch.schema.names and batch.column(field).null_count < len(batch):
+            column = table.columns.setdefault(field, [])
+            column.extend([None] * (start - len(column)))
+            column.extend(batch.column(field).to_pylist())
+
+
+def check_schema(found: pa.Schema, wanted: pa.Schema, source: str) -> None:
+    for field in wanted:
+        at = found.get_field_index(field.name)
+        if at < 0 or found.field(at).type != field.type:
+            raise InputError(
+                f"a foreign schema: expected a column {field.name} of type {field.type},"
+                f" found {found.field(at).type if at >= 0 else 'none'}",
+                source=source,
+            )
+
+
+_META_TYPES: dict[str, Any] = {
+    "complete": bool,
+    "events": int | None,
+    "program": str | None,
+    "command_line": list | None,
+    "platform": str | None,
+    "seconds": int | float | None,
+    "numbered_sites": dict | None,
+}
+
+
+def meta_content(meta: TraceMeta, symbols: Symbols, events: int, *, complete: bool) -> dict[str, Any]:
+    """What is known of a trace, as JSON."""
+    sites = symbols.sites.names
+    content = {
+        "format": FORMAT,
+        "complete": complete,
+        "events": events if complete else None,
+        "program": meta.program,
+        "command_line": meta.command_line,
+        "platform": meta.platform or platform.platform(),
+        "seconds": meta.seconds,
+        "source": meta.source,
+        "tool": f"atomsan {__version__}",
+    }
+    if sites.numbered_count:
+        # Sites that are the numbers first, first + 1, ... come before the rows of the table of sites and need none.
+        content["numbered_sites"] = {"first": sites.numbered_first, "count": sites.numbered_count}
+    return content
+
+
+def trace_meta(content: Any, symbols: Symbols, format: str, source: str) -> TraceMeta:
+    """The reverse of `meta_content`; numbered sites go into `symbols`."""
+    if not isinstance(content, dict) or not isinstance(content.get("format"), str):
+        raise InputError("does not say which format it has", source=source)
+    if content["format"] != FORMAT:
+        raise InputError(f"has the format {content['format']!r}; this version reads {FORMAT!r}", source=source)
+    known: dict[str, Any] = {key: content.get(key) for key in _META_TYPES}
+    for key, type_ in _META_TYPES.items():
+        if not isinstance(known[key], type_):
+            raise InputError(f"{key!r} has a wrong type", source=source)
+    numbered = known.pop("numbered_sites")
+    if numbered is not None:
+        if not all(isinstance(numbered.get(key), int) and 0 <= numbered[key] < 1 << 40 for key in ("first", "count")):
+            raise InputError("'numbered_sites' is wrong", source=source)
+        symbols.sites.names.number_from(numbered["first"], numbered["count"])
+    return TraceMeta(source, format, **known)
+
+
+def first_line(error: BaseException) -> str:
+    return str(error).partition("\n")[0]

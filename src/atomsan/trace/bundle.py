@@ -1,0 +1,186 @@
+"""The bundle, native storage: a directory `NAME.atomtrace` of Arrow streams and one JSON file.
+
+    events.arrows      thread, op, target, site; LZ4; one record batch a batch
+    threads.arrows     one stream for each symbol table; row i is symbol i
+    ...
+    meta.json          "format": "atomtrace/1", where the trace comes from, and whether it is complete
+
+Streams, because a file that was cut short stays readable up to the cut: symbols are written before the events that use
+them, and `meta.json` says `"complete": false` until the last byte is there.
+
+History of the format: 1, the first.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from atomsan.errors import InputError, Place
+from atomsan.trace.arrow import (
+    EVENT_SCHEMA,
+    NAMES_A_BATCH,
+    add_table_batch,
+    check_schema,
+    first_line,
+    meta_content,
+    table_batch,
+    table_schema,
+    trace_meta,
+)
+from atomsan.trace.events import Batch
+from atomsan.trace.meta import TraceMeta
+from atomsan.trace.symbols import KINDS, Symbols
+
+EVENTS = "events.arrows"
+META = "meta.json"
+
+# What every message of an Arrow stream starts with. Without it, foreign bytes would look like a stream that was cut.
+_FIRST_BYTES = b"\xff\xff\xff\xff"
+
+
+class BundleWriter:
+    """Writes a bundle, streaming. `directory` must exist and be empty."""
+
+    def __init__(self, directory: Path, symbols: Symbols, meta: TraceMeta) -> None:
+        self._directory = directory
+        self._symbols = symbols
+        self._meta = meta
+        self._events = 0
+        self._written = dict.fromkeys(KINDS, 0)
+        self._write_meta(complete=False)
+        options = pa.ipc.IpcWriteOptions(compression="lz4")
+        self._files = [pa.OSFile(str(directory / EVENTS), "wb")]
+        self._stream = pa.ipc.new_stream(self._files[0], EVENT_SCHEMA, options=options)
+        self._tables = {}
+        for kind in KINDS:
+            self._files.append(pa.OSFile(str(directory / f"{kind}.arrows"), "wb"))
+            self._tables[kind] = pa.ipc.new_stream(self._files[-1], table_schema(kind), options=options)
+
+    def write(self, batch: Batch) -> None:
+        self._write_symbols()
+        columns = [pa.array(column) for column in (batch.thread, batch.op, batch.target, batch.site)]
+        self._stream.write_batch(pa.RecordBatch.from_arrays(columns, schema=EVENT_SCHEMA))
+        self._events += len(batch)
+
+    def finish(self) -> None:
+        """Write what is left and say that the bundle is whole."""
+        self._write_symbols()
+        for stream in (self._stream, *self._tables.values()):
+            stream.close()
+        self.close()
+        self._write_meta(complete=self._meta.complete)
+
+    def close(self) -> None:
+        for file in self._files:
+            file.close()
+
+    def _write_symbols(self) -> None:
+        for kind, stream in self._tables.items():
+            table = self._symbols.table(kind)
+            start = max(self._written[kind], table.names.numbered_count)
+            while start < len(table):
+                stop = min(len(table), start + NAMES_A_BATCH)
+                stream.write_batch(table_batch(table, start, stop))
+                start = stop
+            self._written[kind] = start
+
+    def _write_meta(self, *, complete: bool) -> None:
+        content = meta_content(self._meta, self._symbols, self._events, complete=complete)
+        (self._directory / META).write_text(json.dumps(content, indent=1) + "\n")
+
+
+class BundleSource:
+    """The batches of a bundle, and of one that was cut short as far as they are there."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self.symbols = Symbols()
+        self.meta = trace_meta(_read_meta(directory), self.symbols, "bundle", str(directory))
+        for kind in KINDS:
+            for batch in self._record_batches(f"{kind}.arrows", table_schema(kind)):
+                add_table_batch(self.symbols.table(kind), batch)
+
+    def batches(self) -> Iterator[Batch]:
+        given = 0
+        for batch in self._record_batches(EVENTS, EVENT_SCHEMA):
+            if len(batch):
+                yield Batch(given, *(column.to_numpy() for column in batch.columns))
+                given += len(batch)
+        if self.meta.events is not None and given < self.meta.events and not self.meta.warnings:
+            self._warn(f"{EVENTS} is cut: {given} of {self.meta.events} events are there")
+        if not self.meta.complete and not self.meta.warnings:
+            self._warn(f"the recording was cut short: {given} events are there")
+
+    def place(self, event: int) -> Place:
+        return Place(str(self._directory), None, event)
+
+    def _warn(self, text: str) -> None:
+        self.meta.complete = False
+        self.meta.warnings.append(text)
+
+    def _record_batches(self, name: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        """The record batches of one of the streams, up to a cut if there is one."""
+        path = self._directory / name
+        try:
+            with pa.OSFile(str(path), "rb") as file:
+                if file.size() < len(_FIRST_BYTES):
+                    self._warn(f"{name} is cut: it is empty")
+                    return
+                if file.read(len(_FIRST_BYTES)) != _FIRST_BYTES:
+                    raise InputError("not an Arrow stream", source=str(path))
+                file.seek(0)
+                yield from self._stream(file, name, schema)
+        except FileNotFoundError as error:
+            raise InputError(f"the bundle has no {name}", source=str(self._directory)) from error
+        except OSError as error:
+            raise InputError(f"cannot be read: {error}", source=str(path)) from error
+
+    def _stream(self, file: pa.NativeFile, name: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        source = str(self._directory / name)
+        try:
+            stream = pa.ipc.open_stream(file)
+        except (pa.ArrowException, OSError, ValueError) as error:
+            if _is_at_end(file):
+                self._warn(f"{name} is cut before its first batch")
+                return
+            raise InputError(f"not an Arrow stream: {first_line(error)}", source=source) from error
+        check_schema(stream.schema, schema, source)
+        number = 0
+        while True:
+            try:
+                batch = stream.read_next_batch()
+                batch.validate(full=True)
+                batch = batch.select(schema.names)
+            except StopIteration:
+                return
+            except (pa.ArrowException, OSError, ValueError, MemoryError, KeyError) as error:
+                if _is_at_end(file):
+                    self._warn(f"{name} is cut inside batch {number}; the batches before it were read")
+                    return
+                raise InputError(f"batch {number} is damaged: {first_line(error)}", source=source) from error
+            if any(not field.nullable and batch.column(field.name).null_count for field in schema):
+                raise InputError(f"batch {number} is damaged: it has nulls", source=source)
+            yield batch
+            number += 1
+
+
+def _is_at_end(file: pa.NativeFile) -> bool:
+    """Whether a reader that failed had run out of bytes."""
+    return bool(file.tell() >= file.size())
+
+
+def _read_meta(directory: Path) -> Any:
+    path = directory / META
+    try:
+        return json.loads(path.read_bytes())
+    except FileNotFoundError as error:
+        raise InputError(f"a directory, but not a trace bundle (it has no {META})", source=str(directory)) from error
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", source=str(path)) from error
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"not valid JSON: {first_line(error)}", source=str(path)) from error

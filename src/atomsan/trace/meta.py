@@ -1,0 +1,23 @@
+"""What is known of a trace as a whole, apart from its events."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass
+class TraceMeta:
+    """Where a trace comes from, and whether it is all there."""
+
+    source: str
+    format: str
+    complete: bool = True
+    program: str | None = None
+    command_line: list[str] | None = None
+    platform: str | None = None
+    seconds: float | None = None
+    """How long the recorded run took, where the trace knows it."""
+    events: int | None = None
+    """How many events there are, where that is known before reading them."""
+    warnings: list[str] = field(default_factory=list)
+    """What a reader had to say about the input and could live with."""

@@ -1,0 +1,139 @@
+"""The archive: a whole trace in one Parquet file, little more than half the size of a bundle.
+
+The rows are the events. The symbol tables travel in the file's key-value metadata, each as a compressed Arrow
+stream under `atomsan.threads`, `atomsan.variables`, ..., and the rest under `atomsan.meta`: any Parquet
+reader can open the events, and nothing can get separated.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from atomsan.errors import InputError, Place
+from atomsan.trace.arrow import (
+    EVENT_SCHEMA,
+    NAMES_A_BATCH,
+    add_table_batch,
+    check_schema,
+    first_line,
+    meta_content,
+    table_batch,
+    table_schema,
+    trace_meta,
+)
+from atomsan.trace.events import BATCH_EVENTS, Batch
+from atomsan.trace.meta import TraceMeta
+from atomsan.trace.symbols import KINDS, Symbols, SymbolTable
+
+_META_KEY = b"atomsan.meta"
+
+# Metadata of hundreds of millions of names is legal here, so the reader's guard against absurd sizes is set higher.
+_METADATA_LIMIT = (1 << 31) - 1
+
+
+def _table_key(kind: str) -> bytes:
+    return b"atomsan." + kind.encode()
+
+
+class ParquetWriter:
+    """Writes an archive, streaming the events; the tables follow at the end."""
+
+    def __init__(self, path: Path, symbols: Symbols, meta: TraceMeta) -> None:
+        self._symbols = symbols
+        self._meta = meta
+        self._events = 0
+        self._writer = pq.ParquetWriter(
+            str(path),
+            EVENT_SCHEMA,
+            compression="zstd",
+            use_dictionary=False,
+            column_encoding=dict.fromkeys(("thread", "target", "site"), "DELTA_BINARY_PACKED"),
+        )
+
+    def write(self, batch: Batch) -> None:
+        columns = [pa.array(column) for column in (batch.thread, batch.op, batch.target, batch.site)]
+        self._writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=EVENT_SCHEMA), row_group_size=BATCH_EVENTS)
+        self._events += len(batch)
+
+    def finish(self) -> None:
+        content = meta_content(self._meta, self._symbols, self._events, complete=self._meta.complete)
+        metadata = {_META_KEY: json.dumps(content).encode()}
+        metadata |= {_table_key(kind): _packed(self._symbols.table(kind)) for kind in KINDS}
+        self._writer.add_key_value_metadata(metadata)
+        self._writer.close()
+
+    def close(self) -> None:
+        self._writer.close()
+
+
+class ParquetSource:
+    """The batches of an archive."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self.symbols = Symbols()
+        try:
+            self._file = pq.ParquetFile(
+                path,
+                thrift_string_size_limit=_METADATA_LIMIT,
+                thrift_container_size_limit=_METADATA_LIMIT,
+            )
+            metadata = self._file.metadata.metadata or {}
+        except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
+            raise InputError(f"a cut or damaged Parquet file: {first_line(error)}", source=path) from error
+        check_schema(self._file.schema_arrow, EVENT_SCHEMA, path)
+        if _META_KEY not in metadata:
+            raise InputError("a Parquet file, but not a trace archive (it has no atomsan.meta)", source=path)
+        try:
+            content = json.loads(metadata[_META_KEY])
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"its metadata is not valid JSON: {first_line(error)}", source=path) from error
+        self.meta = trace_meta(content, self.symbols, "parquet", path)
+        for kind in KINDS:
+            self._unpack(self.symbols.table(kind), metadata.get(_table_key(kind), b""))
+        if not self.meta.complete:
+            self.meta.warnings.append("the recording was cut short before it was archived")
+
+    def batches(self) -> Iterator[Batch]:
+        given = 0
+        try:
+            for batch in self._file.iter_batches(BATCH_EVENTS, columns=EVENT_SCHEMA.names):
+                if any(column.null_count for column in batch.columns):
+                    raise InputError("an event has a null", source=self._path)
+                yield Batch(given, *(column.to_numpy() for column in batch.columns))
+                given += len(batch)
+        except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
+            raise InputError(f"cut or damaged after event {given}: {first_line(error)}", source=self._path) from error
+        finally:
+            self._file.close()
+
+    def place(self, event: int) -> Place:
+        return Place(self._path, None, event)
+
+    def close(self) -> None:
+        self._file.close()
+
+    def _unpack(self, table: SymbolTable, packed: bytes) -> None:
+        try:
+            with pa.ipc.open_stream(packed) as stream:
+                check_schema(stream.schema, table_schema(table.kind), self._path)
+                for batch in stream:
+                    batch.validate(full=True)
+                    add_table_batch(table, batch)
+        except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
+            raise InputError(f"its table of {table.kind} is damaged: {first_line(error)}", source=self._path) from error
+
+
+def _packed(table: SymbolTable) -> bytes:
+    sink = pa.BufferOutputStream()
+    options = pa.ipc.IpcWriteOptions(compression="zstd")
+    with pa.ipc.new_stream(sink, table_schema(table.kind), options=options) as stream:
+        for start in range(table.names.numbered_count, len(table), NAMES_A_BATCH):
+            stream.write_batch(table_batch(table, start, min(len(table), start + NAMES_A_BATCH)))
+    packed: bytes = sink.getvalue().to_pybytes()
+    return packed

@@ -1,0 +1,261 @@
+"""Opening a trace of any format: `open_trace` streams it, `load` and `parse` hold it in memory.
+
+Every way in goes through here: bytes -> format -> batches -> well-formedness. What comes out can be trusted
+by every stage.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from atomsan.errors import InputError, Place
+from atomsan.trace._text import TextParser
+from atomsan.trace.builder import TraceBuilder
+from atomsan.trace.events import BATCH_EVENTS, Batch
+from atomsan.trace.formats import FORMATS, detect
+from atomsan.trace.formats.notation import from_notation
+from atomsan.trace.input import ByteInput, ReadAhead, is_directory
+from atomsan.trace.meta import TraceMeta
+from atomsan.trace.symbols import Symbols
+from atomsan.trace.trace import Trace
+from atomsan.trace.validation import Checked
+from atomsan.types import EventSource
+
+Source = str | os.PathLike[str] | BinaryIO
+
+MAX_LINE = 1 << 20
+CHUNK = 1 << 20
+BOM = b"\xef\xbb\xbf"
+
+
+class TextSource:
+    """The batches of a text format."""
+
+    def __init__(self, data: ByteInput, format: str, parser: type[TextParser], batch_events: int) -> None:
+        self.symbols = Symbols()
+        self.meta = TraceMeta(data.name, format)
+        self._data = data
+        self._parser = parser(self.symbols, batch_events)
+
+    def batches(self) -> Iterator[Batch]:
+        parser = self._parser
+        pending: InputError | None = None
+        try:
+            for buffer, start, stop in self._lines():
+                at = start
+                while at < stop:
+                    at = parser.feed(buffer, at, stop)
+                    if at < stop:
+                        yield parser.take()
+            while not parser.finish():
+                yield parser.take()
+        except InputError as error:
+            # What stands before the bad line comes first: it may hold an error of its own.
+            pending = error
+        finally:
+            self._data.close()
+        if parser.filled:
+            yield parser.take()
+        if pending is not None:
+            raise pending.inside(self._data.name)
+
+    def place(self, event: int) -> Place:
+        return Place(self._data.name, self._parser.line_of(event), event)
+
+    def fraction(self) -> float | None:
+        return self._data.fraction()
+
+    def close(self) -> None:
+        self._data.close()
+
+    def _lines(self) -> Iterator[tuple[bytearray, int, int]]:
+        """Pieces of whole lines: (buffer, start, stop)."""
+        left = b""
+        skip = len(BOM) if self._data.head.startswith(BOM) else 0
+        for buffer, size in ReadAhead(self._data, CHUNK, MAX_LINE):
+            start, end = MAX_LINE - len(left) + skip, MAX_LINE + size
+            skip = 0
+            buffer[MAX_LINE - len(left) : MAX_LINE] = left
+            stop = buffer.rfind(b"\n", MAX_LINE, end) + 1
+            if stop:
+                # Only the line that came in two pieces can be too long: the rest of a buffer is shorter than that.
+                self._check_length(buffer.find(b"\n", MAX_LINE, end) - start)
+                yield buffer, start, stop
+                start = stop
+            self._check_length(end - start)
+            left = bytes(buffer[start:end])
+        if left:
+            yield bytearray(left + b"\n" + bytes(64)), 0, len(left) + 1
+
+    def _check_length(self, size: int) -> None:
+        if size > MAX_LINE:
+            raise InputError(f"a line longer than {MAX_LINE} bytes", line=self._parser.line + 1)
+
+
+class RoadRunnerSource(TextSource):
+    """RoadRunner's text: the names of its variables tell their object, class and field."""
+
+    def batches(self) -> Iterator[Batch]:
+        from atomsan.trace.formats.roadrunner import describe
+
+        described = 0
+        for batch in super().batches():
+            describe(self.symbols, "variables", described, len(self.symbols.variables))
+            described = len(self.symbols.variables)
+            yield batch
+
+
+class NotationSource:
+    """The one batch of a text in the one-line notation, which is read whole."""
+
+    def __init__(self, data: ByteInput) -> None:
+        self._data = data
+        self._builder = TraceBuilder(data.name)
+        self.symbols = self._builder.symbols
+        self.meta = TraceMeta(data.name, "notation")
+
+    def batches(self) -> Iterator[Batch]:
+        try:
+            text = self._data.read_all().removeprefix(BOM).decode()
+            self._builder.extend(from_notation(text))
+        except UnicodeDecodeError as error:
+            raise InputError(f"not valid UTF-8 at byte {error.start}", source=self._data.name) from error
+        except InputError as error:
+            raise error.inside(self._data.name) from error
+        finally:
+            self._data.close()
+        yield self._builder.columns()
+
+    def place(self, event: int) -> Place:
+        return Place(self._data.name, None, event)
+
+    def fraction(self) -> float | None:
+        return self._data.fraction()
+
+    def close(self) -> None:
+        self._data.close()
+
+
+class DavidaSource:
+    """The batches of a binary log of the Davida and RegionTrack tools."""
+
+    def __init__(self, data: ByteInput, batch_events: int) -> None:
+        self._data = data
+        self._batch_events = batch_events
+        self.symbols = Symbols()
+        self.meta = TraceMeta(data.name, "davida")
+
+    def batches(self) -> Iterator[Batch]:
+        from atomsan.trace.formats.davida import davida_batches
+
+        try:
+            yield from davida_batches(self._data, self.symbols, self._batch_events)
+        except InputError as error:
+            raise error.inside(self._data.name) from error
+        finally:
+            self._data.close()
+
+    def place(self, event: int) -> Place:
+        return Place(self._data.name, None, event)
+
+    def fraction(self) -> float | None:
+        return self._data.fraction()
+
+    def close(self) -> None:
+        self._data.close()
+
+
+def open_trace(
+    source: Source,
+    *,
+    format: str | None = None,
+    lenient: bool = False,
+    batch_events: int = BATCH_EVENTS,
+) -> Checked:
+    """Open a trace of any format for one pass over its batches.
+
+    `format` is needed only where neither the content nor the name tells. The batches are well-formed: the
+    first event that breaks a rule raises `InputError`, or is repaired if `lenient` (`repairs` of the result
+    says what was done).
+    """
+    return Checked(_open(source, format, batch_events), lenient=lenient)
+
+
+def load(source: Source, *, format: str | None = None, lenient: bool = False) -> Trace:
+    """Read a trace of any format into memory. `source` is a path (`-` for standard input) or a binary stream."""
+    return Trace.from_source(open_trace(source, format=format, lenient=lenient))
+
+
+def parse(text: str | bytes, *, format: str = "notation", lenient: bool = False) -> Trace:
+    """Read a trace from a string in one of the text formats."""
+    raw = text.encode(errors="surrogateescape") if isinstance(text, str) else text
+    stream = io.BytesIO(raw)
+    stream.name = "the text"
+    return load(stream, format=format, lenient=lenient)
+
+
+def _open(source: Source, format: str | None, batch_events: int) -> EventSource:
+    if format is not None and format not in FORMATS:
+        raise InputError(f"unknown format {format!r}: it is one of {', '.join(FORMATS)}")
+    if is_directory(source):
+        return _open_bundle(source, batch_events)
+    data = ByteInput(source)
+    try:
+        format = format or detect(data.head, data.name)
+        if format is None:
+            raise InputError("neither its content nor its name tells the format (--input-format can)", source=data.name)
+        return _OPENERS[format](data, batch_events)
+    except BaseException:
+        data.close()
+        raise
+
+
+def _open_std(data: ByteInput, batch_events: int) -> EventSource:
+    from atomsan.trace._std import StdParser
+
+    return TextSource(data, "std", StdParser, batch_events)
+
+
+def _open_csv(data: ByteInput, batch_events: int) -> EventSource:
+    from atomsan.trace._csv import CsvParser
+
+    return TextSource(data, "csv", CsvParser, batch_events)
+
+
+def _open_roadrunner(data: ByteInput, batch_events: int) -> EventSource:
+    from atomsan.trace._roadrunner import RoadRunnerParser
+
+    return RoadRunnerSource(data, "rr", RoadRunnerParser, batch_events)
+
+
+def _open_parquet(data: ByteInput, batch_events: int) -> EventSource:
+    from atomsan.trace.parquet import ParquetSource
+
+    if data.path is None:
+        raise InputError("a Parquet archive is read from a file, not from a stream", source=data.name)
+    data.close()
+    return ParquetSource(data.path)
+
+
+def _open_bundle(source: Source | ByteInput, batch_events: int) -> EventSource:
+    from atomsan.trace.bundle import BundleSource
+
+    if isinstance(source, ByteInput):
+        raise InputError("a bundle is a directory; this is a file", source=source.name)
+    assert isinstance(source, str | os.PathLike)
+    return BundleSource(Path(source))
+
+
+_OPENERS: dict[str, Callable[[ByteInput, int], EventSource]] = {
+    "bundle": _open_bundle,
+    "parquet": _open_parquet,
+    "std": _open_std,
+    "csv": _open_csv,
+    "rr": _open_roadrunner,
+    "davida": DavidaSource,
+    "notation": lambda data, batch_events: NotationSource(data),
+}

@@ -1,0 +1,136 @@
+"""Symbol tables: what the numbers in a trace's columns stand for.
+
+A table always has names; what else it knows of a symbol (a variable's class and field, a region's origin,
+...) stands in columns that exist only if somebody filled them. A million variables of a text trace are names
+and nothing more.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from atomsan.trace._names import NameTable
+from atomsan.trace.events import MAX_SYMBOLS, TARGET_KIND, Event, Kind, Op
+
+# The structure each kind of symbol can have, and the type of each field. Bundles store these columns under these names.
+FIELDS: dict[Kind, dict[str, type]] = {
+    "threads": {},
+    "variables": {"object": str, "class": str, "field": str, "owner": str},
+    "locks": {"kind": str},
+    "regions": {"origin": str},
+    "handovers": {},
+    "sites": {"file": str, "line": int, "column": int, "function": str, "text": str},
+}
+
+KINDS: tuple[Kind, ...] = tuple(FIELDS)
+
+DEFAULTS: dict[tuple[Kind, str], str] = {("locks", "kind"): "lock", ("regions", "origin"): "foreign"}
+
+_FILE_LINE_COLUMN = re.compile(r"(?P<file>.*[^\d:].*?):(?P<line>\d{1,9})(?::(?P<column>\d{1,9}))?")
+
+
+class Site(NamedTuple):
+    """Where in the source. `name` is what the trace called it; the rest is None where the trace did not say."""
+
+    name: str
+    file: str | None = None
+    line: int | None = None
+    column: int | None = None
+    function: str | None = None
+    text: str | None = None
+
+
+class SymbolTable:
+    """The symbols of one kind, numbered from 0 in the order in which the trace first names them."""
+
+    def __init__(self, kind: Kind, limit: int = MAX_SYMBOLS) -> None:
+        self.kind: Kind = kind
+        self.names = NameTable(limit)
+        # field -> values; a column may be shorter than the table: what is missing is unknown
+        self.columns: dict[str, list[Any]] = {}
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def __getitem__(self, number: int) -> str:
+        return self.names[number]
+
+    def find(self, name: str) -> int | None:
+        """The number of the symbol of this name, or None."""
+        return self.names.find(name)
+
+    def intern(self, name: str, **fields: Any) -> int:
+        """The number of the symbol of this name; a new one is given `fields`."""
+        found = self.names.find(name)
+        if found is not None:
+            return found
+        number = self.names.add(name)
+        for field, value in fields.items():
+            self.set(number, field, value)
+        return number
+
+    def set(self, number: int, field: str, value: Any) -> None:
+        """Give a symbol one more piece of structure."""
+        if field not in FIELDS[self.kind]:
+            raise KeyError(f"{self.kind} have no field {field!r}")
+        column = self.columns.setdefault(field, [])
+        column.extend([None] * (number + 1 - len(column)))
+        column[number] = value
+
+    def get(self, number: int, field: str) -> Any:
+        """One piece of a symbol's structure; its default, or None, if the trace does not say."""
+        column = self.columns.get(field, ())
+        value = column[number] if number < len(column) else None
+        return DEFAULTS.get((self.kind, field)) if value is None else value
+
+
+class SiteTable(SymbolTable):
+    """Sites: a name such as `app.py:12:8` that came without structure is taken apart when asked for."""
+
+    def __init__(self, limit: int = MAX_SYMBOLS) -> None:
+        super().__init__("sites", limit)
+
+    def site(self, number: int) -> Site:
+        name = self.names[number]
+        known = {field: self.get(number, field) for field in FIELDS["sites"]}
+        if known["file"] is None and (match := _FILE_LINE_COLUMN.fullmatch(name)):
+            column = match["column"]
+            known |= {
+                "file": match["file"],
+                "line": int(match["line"]),
+                "column": int(column) if column else None,
+            }
+        return Site(name, **known)
+
+
+class Symbols:
+    """The six tables of a trace."""
+
+    def __init__(self, limit: int = MAX_SYMBOLS) -> None:
+        self.threads = SymbolTable("threads", limit)
+        self.variables = SymbolTable("variables", limit)
+        self.locks = SymbolTable("locks", limit)
+        self.regions = SymbolTable("regions", limit)
+        self.handovers = SymbolTable("handovers", limit)
+        self.sites = SiteTable(limit)
+
+    def table(self, kind: Kind) -> SymbolTable:
+        table: SymbolTable = getattr(self, kind)
+        return table
+
+    def tables(self) -> Iterator[SymbolTable]:
+        return map(self.table, KINDS)
+
+    def targets(self, op: int) -> SymbolTable:
+        """The table that the target of an operation indexes."""
+        return self.table(TARGET_KIND[Op(op)])
+
+    def event(self, thread: int, op: int, target: int, site: int) -> Event:
+        """An event with names in place of numbers."""
+        known = site < len(self.sites)
+        return Event(self.threads[thread], Op(op), self.targets(op)[target], self.sites[site] if known else None)

@@ -1,0 +1,237 @@
+"""Writing a trace to a file, in the format of its name.
+
+The output appears under its name only when it is whole: it is written beside it first, and removed again if anything
+goes wrong, an interrupt included.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO
+
+from atomsan.errors import InputError, OutputError
+from atomsan.trace.events import Batch
+from atomsan.trace.formats import COMPRESSIONS, FORMATS, suffix_format
+from atomsan.trace.trace import Trace
+from atomsan.types import EventSink, EventSource
+
+STANDARD_OUTPUT = "-"
+
+
+def output_format(path: str | os.PathLike[str], format: str | None = None) -> str:
+    """The format to write `path` in: the one named, else that of its suffix."""
+    name = os.fspath(path)
+    found = format or ("std" if name == STANDARD_OUTPUT else suffix_format(name))
+    written = [name for name, facts in FORMATS.items() if facts.written]
+    if found is None or found not in written:
+        what = f"the format {found!r}" if found else "a format for this name"
+        raise InputError(f"cannot write {what}: it is one of {', '.join(written)}", source=name)
+    if found in ("bundle", "parquet") and Path(name).suffix in COMPRESSIONS:
+        raise InputError(f"a {found} is compressed already: leave out {Path(name).suffix}", source=name)
+    return found
+
+
+def write_trace(
+    source: EventSource,
+    path: str | os.PathLike[str],
+    *,
+    format: str | None = None,
+    force: bool = False,
+    on_batch: Callable[[Batch], None] = lambda batch: None,
+) -> None:
+    """Write everything a source gives. `path` may be `-` for standard output; `on_batch` sees each batch written."""
+    format = output_format(path, format)
+    name = os.fspath(path)
+    with _explained(name):
+        if format == "csv" and not isinstance(source, Trace):
+            # The columns of CSV are the threads: they must be known before the first line.
+            with _spooled(source, name, on_batch) as spool:
+                _write(spool, name, format, force=force)
+        else:
+            _write(source, name, format, force=force, on_batch=on_batch)
+
+
+def _write(
+    source: EventSource,
+    name: str,
+    format: str,
+    *,
+    force: bool = False,
+    on_batch: Callable[[Batch], None] = lambda batch: None,
+) -> None:
+    with _opened(name, format, source, force=force) as writer:
+        for batch in source.batches():
+            writer.write(batch)
+            on_batch(batch)
+        writer.finish()
+
+
+def write_file(path: str | os.PathLike[str], content: bytes, *, force: bool = False) -> None:
+    """Write a small result that goes with a trace; it appears under its name only when it is whole."""
+    with _explained(os.fspath(path)):
+        check_output(path, force=force)
+        with _new_file(Path(path)) as partial:
+            partial.write_bytes(content)
+
+
+def check_output(path: str | os.PathLike[str], *, force: bool) -> None:
+    """Refuse, before any work is done, an output that would replace something."""
+    target = Path(path)
+    if os.fspath(path) == STANDARD_OUTPUT or not os.path.lexists(target) or _is_device(target):
+        return
+    if not force:
+        raise OutputError(f"{path}: exists already (--force replaces it)")
+    if target.is_dir() and not (target / "meta.json").is_file():
+        raise OutputError(f"{path}: a directory that is not a trace bundle; it will not be replaced")
+
+
+@contextmanager
+def _opened(name: str, format: str, source: EventSource, *, force: bool) -> Iterator[EventSink]:
+    """A writer whose output takes its name when the block ends well, and vanishes otherwise."""
+    if name == STANDARD_OUTPUT:
+        if format in ("bundle", "parquet"):
+            raise InputError(f"the format {format!r} needs a file, not standard output")
+        if sys.stdout is None:
+            raise OutputError("standard output is closed")
+        yield _text_writer(sys.stdout.buffer, format, source)
+        sys.stdout.buffer.flush()
+        return
+    check_output(name, force=force)
+    if format == "bundle":
+        with _new_directory(Path(name)) as directory:
+            yield from _bundle_writer(directory, source)
+    elif format == "parquet":
+        with _new_file(Path(name)) as path:
+            yield from _parquet_writer(path, source)
+    else:
+        with _new_file(Path(name)) as path, _compressed(path, Path(name).suffix) as stream:
+            yield _text_writer(stream, format, source)
+
+
+def _bundle_writer(directory: Path, source: EventSource) -> Iterator[EventSink]:
+    from atomsan.trace.bundle import BundleWriter
+
+    writer = BundleWriter(directory, source.symbols, source.meta)
+    with closing(writer):
+        yield writer
+
+
+def _parquet_writer(path: Path, source: EventSource) -> Iterator[EventSink]:
+    from atomsan.trace.parquet import ParquetWriter
+
+    writer = ParquetWriter(path, source.symbols, source.meta)
+    with closing(writer):
+        yield writer
+
+
+def _text_writer(stream: BinaryIO, format: str, source: EventSource) -> EventSink:
+    if format == "std":
+        from atomsan.trace.formats.std import StdWriter
+
+        return StdWriter(stream, source.symbols)
+    if format == "csv":
+        from atomsan.trace.formats.csv import CsvWriter
+
+        return CsvWriter(stream, source.symbols, len(source.symbols.threads))
+    from atomsan.trace.formats.notation import NotationWriter
+
+    return NotationWriter(stream, source.symbols)
+
+
+@contextmanager
+def _spooled(source: EventSource, name: str, on_batch: Callable[[Batch], None]) -> Iterator[EventSource]:
+    """The same events from a temporary bundle beside the output, which knows all its symbols from the start."""
+    from atomsan.trace.bundle import BundleSource
+
+    beside = Path(name).parent if name != STANDARD_OUTPUT else None
+    with tempfile.TemporaryDirectory(prefix=".atomsan-", dir=beside) as directory:
+        bundle = Path(directory) / "spool.atomtrace"
+        _write(source, str(bundle), "bundle", on_batch=on_batch)
+        yield BundleSource(bundle)
+
+
+def _is_device(path: Path) -> bool:
+    """Something that is written into, not replaced: /dev/null, a named pipe."""
+    return path.exists() and not path.is_file() and not path.is_dir()
+
+
+def _permissions(mode: int) -> int:
+    """What the user's umask leaves of a mode. Temporary files are private until they get their name."""
+    umask = os.umask(0)
+    os.umask(umask)
+    return mode & ~umask
+
+
+@contextmanager
+def _new_file(path: Path) -> Iterator[Path]:
+    if _is_device(path):
+        yield path
+        return
+    handle, partial = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".partial", dir=path.parent)
+    os.close(handle)
+    try:
+        yield Path(partial)
+        os.chmod(partial, _permissions(0o666))
+        os.replace(partial, path)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(partial)
+        raise
+
+
+@contextmanager
+def _new_directory(path: Path) -> Iterator[Path]:
+    partial = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".partial", dir=path.parent))
+    try:
+        yield partial
+        os.chmod(partial, _permissions(0o777))
+        if os.path.lexists(path):
+            _remove(path)
+        os.rename(partial, path)
+    except BaseException:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink()
+
+
+@contextmanager
+def _compressed(path: Path, suffix: str) -> Iterator[BinaryIO]:
+    """The file opened for writing, compressed as its final name says."""
+    compression = COMPRESSIONS.get(suffix)
+    with open(path, "wb", buffering=0 if compression is None else 1 << 18) as file:
+        if compression == "gzip":
+            # no name and no time inside: the same trace gives the same bytes
+            with gzip.GzipFile("", "wb", 6, file, mtime=0) as stream:
+                yield stream  # type: ignore[misc]
+        elif compression == "zstd":
+            import pyarrow as pa
+
+            with pa.CompressedOutputStream(pa.PythonFile(file, mode="w"), "zstd") as stream:
+                yield stream
+        else:
+            yield file
+
+
+@contextmanager
+def _explained(name: str) -> Iterator[None]:
+    """Whatever keeps the output from being written becomes one clear error."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        shown = "standard output" if name == STANDARD_OUTPUT else name
+        raise OutputError(f"{shown}: cannot be written: {error.strerror or error}") from error

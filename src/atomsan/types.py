@@ -1,0 +1,45 @@
+"""The contracts between the stages, each stated once.
+
+    source  ->  recorder  ->  trace  ->  checkers / predict  ->  findings  ->  reports
+
+What passes from the trace on is an `EventSource`; what a trace is stored through is an `EventSink`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from atomsan.errors import Place
+    from atomsan.trace.events import Batch
+    from atomsan.trace.meta import TraceMeta
+    from atomsan.trace.symbols import Symbols
+
+
+class EventSource(Protocol):
+    """Events in order, in batches of about a million, once.
+
+    `symbols` grows while the batches come: it always knows every number of the batches given out so far.
+    `meta.complete` is final when the last batch has come.
+    """
+
+    @property
+    def symbols(self) -> Symbols: ...
+
+    @property
+    def meta(self) -> TraceMeta: ...
+
+    def batches(self) -> Iterator[Batch]: ...
+
+    def place(self, event: int) -> Place:
+        """Where an event stands in the input: `trace.std:12`, or `trace.atomtrace: event 11`."""
+        ...
+
+
+class EventSink(Protocol):
+    """Takes the batches of one source, in order. What it writes is whole only after `finish`."""
+
+    def write(self, batch: Batch) -> None: ...
+
+    def finish(self) -> None: ...

@@ -1,0 +1,252 @@
+"""The bundle and the Parquet archive: exact round trips, and every kind of damage."""
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+
+import atomsan
+from atomsan import InputError, Trace, TraceBuilder
+from atomsan.trace.events import Op
+from atomsan.trace.reading import open_trace
+from atomsan.trace.symbols import KINDS
+from atomsan.trace.writing import write_trace
+from oracles.model import Step
+from strategies import traces
+
+STD = "".join(f"T{i % 3}|{'rw'[i % 2]}(V{i % 7})|{i % 5}\n" for i in range(1000))
+
+
+@pytest.fixture
+def bundle(tmp_path: Path) -> Path:
+    """A bundle of 1000 events in batches of 100."""
+    (tmp_path / "t.std").write_text(STD)
+    write_trace(open_trace(tmp_path / "t.std", batch_events=100), tmp_path / "t.atomtrace")
+    return tmp_path / "t.atomtrace"
+
+
+@pytest.fixture
+def archive(tmp_path: Path) -> Path:
+    (tmp_path / "t.std").write_text(STD)
+    write_trace(open_trace(tmp_path / "t.std", batch_events=100), tmp_path / "t.parquet")
+    return tmp_path / "t.parquet"
+
+
+@pytest.mark.parametrize("suffix", [".atomtrace", ".parquet"])
+def test_a_text_comes_back_byte_for_byte(tmp_path: Path, suffix: str) -> None:
+    (tmp_path / "a.std").write_text(STD)
+    write_trace(open_trace(tmp_path / "a.std", batch_events=64), tmp_path / f"b{suffix}")
+    write_trace(open_trace(tmp_path / f"b{suffix}"), tmp_path / "c.std")
+    assert (tmp_path / "c.std").read_text() == STD
+
+
+@pytest.mark.parametrize("suffix", [".atomtrace", ".parquet"])
+def test_structure_is_kept(tmp_path: Path, suffix: str) -> None:
+    builder = TraceBuilder()
+    builder.symbols.variables.intern("Account.balance#1", **{"object": "1", "class": "Account", "field": "balance"})
+    builder.symbols.variables.intern("plain")
+    builder.symbols.locks.intern("the loop", kind="loop")
+    builder.symbols.regions.intern("bank:Account.add", origin="function")
+    builder.symbols.sites.intern("s", file="bank.py", line=12, column=8, function="add", text="self.balance += 1")
+    builder.add("T", "begin", "bank:Account.add", "s").add("T", "r", "Account.balance#1", "s").add("T", "w", "plain")
+    builder.add("T", "acq", "the loop").add("T", "acq", "a lock")
+    builder.build().save(tmp_path / f"t{suffix}")
+    trace = atomsan.load(tmp_path / f"t{suffix}")
+    symbols = trace.symbols
+    assert [symbols.variables.get(0, field) for field in ("object", "class", "field", "owner")] == [
+        "1", "Account", "balance", None,
+    ]  # fmt: skip
+    assert symbols.variables.get(1, "class") is None
+    assert [symbols.locks.get(i, "kind") for i in (0, 1)] == ["loop", "lock"]
+    assert symbols.regions.get(0, "origin") == "function"
+    assert symbols.sites.site(0) == ("s", "bank.py", 12, 8, "add", "self.balance += 1")
+    assert trace[2].site is None
+
+
+@settings(max_examples=60, deadline=None)
+@given(traces())
+def test_any_trace_comes_back(tmp_path_factory: pytest.TempPathFactory, steps: list[Step]) -> None:
+    builder = TraceBuilder()
+    for step in steps:
+        builder.add(step.thread, step.op, step.target, site=None if len(step.target) % 2 else step.target)
+    trace = builder.build()
+    directory = tmp_path_factory.mktemp("round")
+    for name in ("t.atomtrace", "t.parquet"):
+        trace.save(directory / name)
+        again = atomsan.load(directory / name)
+        assert list(again) == list(trace)
+        assert all(list(again.symbols.table(kind)) == list(trace.symbols.table(kind)) for kind in KINDS)
+    shutil.rmtree(directory)
+
+
+def test_an_empty_trace_comes_back(tmp_path: Path) -> None:
+    for name in ("t.atomtrace", "t.parquet", "t.std", "t.csv", "t.trace", "t.std.gz", "t.std.zst"):
+        TraceBuilder().build().save(tmp_path / name)
+        assert len(atomsan.load(tmp_path / name)) == 0
+
+
+def test_sites_that_are_line_numbers_need_no_rows(tmp_path: Path) -> None:
+    text = "".join(f"T|r(x)|{i}\n" for i in range(1, 3000))
+    (tmp_path / "t.std").write_text(text)
+    write_trace(open_trace(tmp_path / "t.std", batch_events=100), tmp_path / "t.atomtrace")
+    with pa.OSFile(str(tmp_path / "t.atomtrace" / "sites.arrows")) as file:
+        assert pa.ipc.open_stream(file).read_all().num_rows == 0
+    write_trace(open_trace(tmp_path / "t.atomtrace"), tmp_path / "u.std")
+    assert (tmp_path / "u.std").read_text() == text
+
+
+def test_other_tools_can_read_the_parts(bundle: Path, archive: Path) -> None:
+    with pa.OSFile(str(bundle / "events.arrows")) as file:
+        events = pa.ipc.open_stream(file).read_all()
+    assert events.schema.names == ["thread", "op", "target", "site"]
+    assert [str(field.type) for field in events.schema] == ["uint32", "uint8", "uint32", "uint32"]
+    assert pq.read_table(archive).equals(events)
+    meta = json.loads((bundle / "meta.json").read_text())
+    assert (meta["format"], meta["complete"], meta["events"]) == ("atomtrace/1", True, 1000)
+
+
+def cut(path: Path, size: int) -> None:
+    os.truncate(path, size)
+
+
+def read(path: Path) -> tuple[int, bool, list[str]]:
+    source = open_trace(path)
+    return sum(map(len, source.batches())), source.meta.complete, source.meta.warnings
+
+
+def test_a_cut_bundle_is_read_up_to_the_cut(bundle: Path) -> None:
+    events = bundle / "events.arrows"
+    whole = events.stat().st_size
+    counts = set()
+    for size in range(whole - 1, -1, -37):
+        cut(events, size)
+        count, complete, warnings = read(bundle)
+        assert count % 100 == 0
+        if count < 1000:
+            assert not complete
+            assert len(warnings) == 1
+            assert "cut" in warnings[0]
+        counts.add(count)
+    assert counts >= {0, 100, 500, 900}
+
+
+def test_a_recording_that_says_it_is_not_complete(bundle: Path) -> None:
+    meta = json.loads((bundle / "meta.json").read_text())
+    (bundle / "meta.json").write_text(json.dumps(meta | {"complete": False, "events": None}))
+    assert read(bundle) == (1000, False, ["the recording was cut short: 1000 events are there"])
+
+
+def change_meta(bundle: Path, **changes: object) -> None:
+    meta = json.loads((bundle / "meta.json").read_text())
+    (bundle / "meta.json").write_text(json.dumps(meta | changes))
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda b: (b / "meta.json").unlink(), "not a trace bundle"),
+        (lambda b: (b / "meta.json").write_text("{"), "meta.json: not valid JSON"),
+        (lambda b: (b / "meta.json").write_text("[]"), "does not say which format"),
+        (lambda b: change_meta(b, format="atomtrace/2"), "has the format 'atomtrace/2'; this version reads"),
+        (lambda b: change_meta(b, complete="yes"), "'complete' has a wrong type"),
+        (lambda b: change_meta(b, numbered_sites={"first": -1, "count": 2}), "'numbered_sites' is wrong"),
+        (lambda b: (b / "events.arrows").unlink(), "the bundle has no events.arrows"),
+        (lambda b: (b / "locks.arrows").unlink(), "the bundle has no locks.arrows"),
+        (lambda b: (b / "events.arrows").write_bytes(b"x" * 1000), "events.arrows: not an Arrow stream"),
+        (lambda b: shutil.copy(b / "threads.arrows", b / "events.arrows"), "a foreign schema"),
+        (lambda b: shutil.copy(b / "events.arrows", b / "sites.arrows"), "a foreign schema"),
+        (lambda b: cut(b / "variables.arrows", 0), "variable number 0 is not in the table of variables"),
+    ],
+)  # fmt: skip
+def test_a_damaged_bundle_is_refused(bundle: Path, damage: object, message: str) -> None:
+    damage(bundle)  # type: ignore[operator]
+    with pytest.raises(InputError, match=message) as caught:
+        read(bundle)
+    assert str(bundle) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_numbers_that_no_table_has_are_refused(bundle: Path) -> None:
+    schema = pa.schema([("thread", pa.uint32()), ("op", pa.uint8()), ("target", pa.uint32()), ("site", pa.uint32())])
+    for row, message in [
+        ((0, 99, 0, 0), "operation 99 does not exist"),
+        ((77, 0, 0, 0), "thread number 77 is not in the table of threads"),
+        ((0, 0, 77, 0), "variable number 77 is not in the table of variables"),
+        ((0, 2, 0, 0), "lock number 0 is not in the table of locks"),
+        ((0, 0, 0, 77), "site number 77 is not in the table of sites"),
+    ]:
+        batch = pa.RecordBatch.from_pydict(
+            {name: pa.array([value], schema.field(name).type) for name, value in zip(schema.names, row, strict=True)}
+        )
+        with pa.OSFile(str(bundle / "events.arrows"), "wb") as file, pa.ipc.new_stream(file, batch.schema) as stream:
+            stream.write_batch(batch)
+        for lenient in (False, True):
+            with pytest.raises(InputError, match=f"event 0: {message}"):
+                list(open_trace(bundle, lenient=lenient).batches())
+
+
+def test_changed_bytes_are_noticed_or_harmless(bundle: Path) -> None:
+    """Whatever byte changes: the bundle is refused in one line, or read to a trace that is well-formed."""
+    for part in ("events.arrows", "variables.arrows", "meta.json"):
+        original = (bundle / part).read_bytes()
+        for at in range(0, len(original), 11):
+            damaged = bytearray(original)
+            damaged[at] ^= 0x55
+            (bundle / part).write_bytes(damaged)
+            try:
+                count, *_ = read(bundle)
+            except InputError as error:
+                assert "\n" not in str(error)
+            else:
+                assert count <= 1000
+        (bundle / part).write_bytes(original)
+
+
+def test_a_damaged_archive_is_refused(archive: Path) -> None:
+    whole = archive.read_bytes()
+    for size in (4, 12, len(whole) // 2, len(whole) - 1):
+        archive.write_bytes(whole[:size])
+        with pytest.raises(InputError, match="cut or damaged Parquet"):
+            read(archive)
+    for at in range(4, len(whole), 41):
+        damaged = bytearray(whole)
+        damaged[at] ^= 0x55
+        archive.write_bytes(damaged)
+        try:
+            read(archive)
+        except InputError as error:
+            assert "\n" not in str(error)
+
+
+def test_a_parquet_file_of_somebody_else_is_refused(tmp_path: Path, archive: Path) -> None:
+    pq.write_table(pa.table({"a": [1]}), tmp_path / "foreign.parquet")
+    with pytest.raises(InputError, match="a foreign schema"):
+        atomsan.load(tmp_path / "foreign.parquet")
+    pq.write_table(pq.read_table(archive).replace_schema_metadata(), tmp_path / "bare.parquet")
+    with pytest.raises(InputError, match="not a trace archive"):
+        atomsan.load(tmp_path / "bare.parquet")
+
+
+def test_a_cut_recording_stays_cut_when_converted(bundle: Path, tmp_path: Path) -> None:
+    cut(bundle / "events.arrows", (bundle / "events.arrows").stat().st_size - 40)
+    source = open_trace(bundle)
+    write_trace(source, tmp_path / "again.atomtrace")
+    again = open_trace(tmp_path / "again.atomtrace")
+    assert sum(map(len, again.batches())) == 900
+    assert not again.meta.complete
+
+
+def test_meta_survives(tmp_path: Path) -> None:
+    trace = TraceBuilder().add("T", Op.READ, "x").build()
+    trace.meta.program = "bank.py"
+    trace.meta.command_line = ["bank.py", "--fast"]
+    trace.meta.seconds = 1.5
+    for name in ("t.atomtrace", "t.parquet"):
+        trace.save(tmp_path / name)
+        meta = Trace.from_source(open_trace(tmp_path / name)).meta
+        assert (meta.program, meta.command_line, meta.seconds) == ("bank.py", ["bank.py", "--fast"], 1.5)

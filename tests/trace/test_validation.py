@@ -1,0 +1,170 @@
+"""Well-formedness: the compiled validator against the definition, the words of each refusal, and repair."""
+
+import io
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import atomsan
+from atomsan import InputError, TraceBuilder
+from atomsan.trace.events import Op
+from atomsan.trace.reading import open_trace
+from atomsan.trace.trace import Trace
+from oracles.model import Step
+from oracles.wellformed import offence
+from strategies import random_steps, traces
+
+# rule by rule: a trace, what is said about it, and what leniency makes of it
+BROKEN = [
+    ("T:rel(l)", "event 0: T releases lock l, which nobody holds", ""),
+    ("T:acq(l) U:rel(l)", "event 1: U releases lock l, which T has held since event 0", "T:acq(l)"),
+    ("T:acq(l) U:acq(l)", "event 1: U acquires lock l, which T has held since event 0", "T:acq(l)"),
+    ("T:end(m)", "event 0: T ends m, but has no region open", ""),
+    ("T:begin(a) T:end(b)", "event 1: T ends b, but is inside a since event 0", "T:begin(a)"),
+    (
+        "T:begin(a) T:begin(b) T:begin(c) T:end(a) T:r(x)",
+        "event 3: T ends a, but is inside c since event 2",
+        "T:begin(a) T:begin(b) T:begin(c) T:end(c) T:end(b) T:end(a) T:r(x)",
+    ),
+    ("T:fork(T)", "event 0: T forks itself", ""),
+    ("T:fork(U) T:fork(U)", "event 1: T forks U, which was already forked at event 0", "T:fork(U)"),
+    ("U:r(x) T:fork(U)", "event 1: T forks U, whose first event came before, at event 0", "U:r(x)"),
+    ("T:join(U) T:fork(U)", "event 1: T forks U, which was already joined at event 0", "T:join(U)"),
+    ("T:join(T)", "event 0: T joins itself", ""),
+    ("T:fork(U) T:join(U) U:r(x)", "event 2: U goes on after it was joined at event 1", "T:fork(U) T:join(U)"),
+]
+
+WELL_FORMED = [
+    "",
+    "T:acq(l) T:acq(l) T:rel(l) T:rel(l) U:acq(l)",
+    "T:acq(l)",
+    "T:begin(a) T:begin(a) T:end(a)",
+    "T:begin(a) T:end",
+    "T:fork(U) T:join(U)",
+    "T:join(U) T:join(U) V:join(U)",
+    "T:fork(U) U:begin(m) U:acq(l) T:join(U)",
+    "T:take(h) U:post(h)",
+]
+
+
+@pytest.mark.parametrize(("line", "message", "repaired"), BROKEN)
+def test_each_rule_has_its_words_and_its_repair(line: str, message: str, repaired: str) -> None:
+    with pytest.raises(InputError) as caught:
+        atomsan.parse(line)
+    assert str(caught.value) == f"the text: {message}"
+    assert atomsan.parse(line, lenient=True).notation() == repaired
+
+
+@pytest.mark.parametrize("line", WELL_FORMED)
+def test_well_formed(line: str) -> None:
+    assert len(atomsan.parse(line)) == len(line.split())
+    assert len(atomsan.parse(line, lenient=True)) == len(line.split())
+
+
+def test_a_nameless_end_closes_any_region_and_a_nameless_begin_wants_one() -> None:
+    atomsan.parse("T|begin(m)|1\nT|end()|2\n", format="std")
+    with pytest.raises(InputError, match="T ends m, but is inside a region"):
+        atomsan.parse("T|begin()|1\nT|end(m)|2\n", format="std")
+
+
+def test_the_report_says_what_was_done_how_often_and_where_first() -> None:
+    source = open_trace(io.BytesIO(b"T|r(x)|1\nT|rel(l)|1\nT|rel(l)|1\nT|end(m)|1\n"), lenient=True)
+    assert sum(map(len, source.batches())) == 1
+    assert source.repairs.lines() == [
+        "dropped a release of a lock that nobody held, 2 times"
+        " (first: the input:2: T releases lock l, which nobody holds)",
+        "dropped an end without a begin, 1 time (first: the input:4: T ends m, but has no region open)",
+    ]
+
+
+def test_events_of_a_repaired_trace_are_found_in_the_source() -> None:
+    text = b"T|rel(l)|1\nT|begin(a)|1\nT|begin(b)|1\nT|end(a)|1\nT|rel(l)|1\nT|r(x)|1\n"
+    source = open_trace(io.BytesIO(text), lenient=True, batch_events=2)
+    trace = Trace.from_source(source)
+    assert [(event.op.short, source.place(i).line) for i, event in enumerate(trace)] == [
+        ("begin", 2), ("begin", 3), ("end", 4), ("end", 4), ("r", 6),
+    ]  # fmt: skip
+
+
+def built(steps: list[Step]) -> TraceBuilder:
+    builder = TraceBuilder()
+    for step in steps:
+        builder.add(step.thread, step.op, step.target)
+    return builder
+
+
+@settings(max_examples=200, deadline=None)
+@given(traces())
+def test_generated_traces_are_well_formed(steps: list[Step]) -> None:
+    assert len(built(steps).build()) == len(steps)
+
+
+def arbitrary_steps(rng: random.Random) -> list[Step]:
+    """Steps with no regard for any rule, few enough names that rules are kept and broken alike."""
+    words = [op.word for op in Op]
+    names = {"threads": "TUV", "variables": "xy", "locks": "lm", "regions": "ab", "handovers": "h"}
+    chosen = []
+    for _ in range(rng.randrange(1, 25)):
+        op = Op(words.index(rng.choice(words)))
+        chosen.append(Step(rng.choice("TUV"), op.word, rng.choice(names[op.target_kind])))
+    return chosen
+
+
+def test_the_validator_agrees_with_the_definition_on_arbitrary_traces() -> None:
+    rng = random.Random(1)
+    faults = 0
+    for _ in range(6000):
+        steps = arbitrary_steps(rng)
+        fault = offence(steps)
+        try:
+            built(steps).build()
+            found = None
+        except InputError as error:
+            found = error.event
+        assert found == (fault[0] if fault else None), steps
+        faults += fault is not None
+    assert 1000 < faults < 6000
+
+
+def test_the_validator_agrees_with_the_definition_on_well_formed_traces_with_one_step_changed() -> None:
+    rng = random.Random(2)
+    faults = 0
+    for _ in range(3000):
+        steps = list(random_steps(rng))
+        if not steps:
+            continue
+        at = rng.randrange(len(steps))
+        if rng.random() < 0.5:
+            del steps[at]
+        else:
+            steps.insert(at, rng.choice(steps))
+        fault = offence(steps)
+        faults += fault is not None
+        try:
+            built(steps).build()
+            found = None
+        except InputError as error:
+            found = error.event
+        assert found == (fault[0] if fault else None), steps
+    assert faults > 300
+
+
+def test_whatever_is_repaired_is_well_formed() -> None:
+    rng = random.Random(3)
+    for _ in range(3000):
+        steps = arbitrary_steps(rng)
+        repaired = built(steps).build(lenient=True)
+        again = [Step(event.thread, event.op.word, event.target) for event in repaired]
+        assert offence(again) is None
+        if offence(steps) is None:
+            assert again == steps
+
+
+@given(st.integers(1, 7))
+def test_a_rule_is_kept_across_batches(batch_events: int) -> None:
+    text = b"T|acq(l)|1\n" + 10 * b"T|r(x)|1\n" + b"U|acq(l)|1\n"
+    source = open_trace(io.BytesIO(text), batch_events=batch_events)
+    with pytest.raises(InputError, match=r"the input:12: U acquires lock l, which T has held since line 1"):
+        list(source.batches())

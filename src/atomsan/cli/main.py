@@ -1,0 +1,49 @@
+"""`atomsan`: the list of verbs, and the way to one of them. Verbs are loaded when they are called for."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from atomsan.cli.exits import Exit, guarded, say
+
+# A verb and what `atomsan --help` says of it. Its module and its function have its name.
+VERBS: dict[str, str] = {
+    "stats": "What is in a trace: events, threads, locks, variables, transactions.",
+    "validate": "Is a trace well-formed? If not: the first offending line, and why.",
+    "convert": "Write a trace in another format.",
+    "generate": "Make up a trace, of which the violations are known.",
+    "debug": "Versions and paths, for a bug report.",
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one verb; returns the exit code."""
+    return guarded(lambda: _run(sys.argv[1:] if arguments is None else list(arguments)))
+
+
+def _run(arguments: list[str]) -> int:
+    if sys.stdout is not None and hasattr(sys.stdout, "reconfigure"):
+        # a name that the terminal's encoding lacks is no reason to fail
+        sys.stdout.reconfigure(errors="backslashreplace")
+    from atomsan.cli.commands import ABORT, USAGE_ERROR, application
+
+    try:
+        code = application()(args=arguments or ["--help"], prog_name="atomsan", standalone_mode=False)
+    except USAGE_ERROR as error:
+        say(_usage(error))
+        return Exit.BAD
+    except ABORT:
+        raise KeyboardInterrupt from None
+    if not arguments:
+        say("no verb given")
+        return Exit.BAD
+    return int(code or Exit.FINE)
+
+
+def _usage(error: Any) -> str:
+    """Typer's message as one line: what is wrong, and where the right usage stands."""
+    path = error.ctx.command_path if getattr(error, "ctx", None) else "atomsan"
+    message = " ".join(error.format_message().split()).rstrip(".")
+    return f"{message[:1].lower()}{message[1:]} (see {path} --help)"

@@ -1,0 +1,79 @@
+"""`atomsan stats`"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from atomsan.cli.exits import Exit, printable, say
+from atomsan.cli.tell import as_json, counted, number, progress, result_format, table, warn, write_results
+
+if TYPE_CHECKING:
+    from atomsan.trace.stats import Stats
+
+
+def stats(trace: str, format: str, output: list[str], input_format: str | None, lenient: bool, quiet: bool) -> int:
+    """Count what is in a trace.
+
+    Events by kind; threads, locks, variables, regions; transactions (executions of outermost regions) and unary ones
+    (events outside any); variables that two or more threads touch; the longest region; events per second, if the
+    trace knows how long the run took.
+
+    Examples:
+      atomsan stats t.std
+      atomsan stats t.atomtrace --format json
+      zcat t.csv.gz | atomsan stats - --input-format csv --lenient --quiet -o stats.json
+    """
+    from atomsan.trace.reading import open_trace
+    from atomsan.trace.stats import StatsCounter
+
+    for name in output:
+        result_format(name)
+    source = open_trace(trace, format=input_format, lenient=lenient)
+    counter = StatsCounter(source)
+    code = Exit.FINE
+    try:
+        with progress("counting", source, quiet=quiet) as watch:
+            for batch in source.batches():
+                counter.add(batch)
+                watch(batch)
+    except KeyboardInterrupt:
+        counter.stop()
+        code = Exit.INTERRUPTED
+    result = counter.result()
+    write_results(output, lambda: as_text(result), result.to_dict)
+    print(as_json(result.to_dict()) if format == "json" else as_text(result), end="")
+    if not quiet:
+        warn(source)
+    if code:
+        say(f"interrupted after {counted(result.events, 'event')}")
+    return code
+
+
+def as_text(stats: Stats) -> str:
+    """The counts as a table; a number that is a part of the one above is indented."""
+    state = "complete" if stats.complete else "cut short"
+    head = printable(f"{stats.source}: {stats.format}, {state}")
+    return f"{head}\n{table(_rows(stats), right=[1])}"
+
+
+def _rows(stats: Stats) -> Iterator[tuple[str, ...]]:
+    events = stats.events
+    yield "events", number(events)
+    for op, count in stats.by_op.items():
+        if count:
+            yield f"  {op.word}", number(count), f"{100 * count / events:.1f} %"
+    yield "threads", number(stats.threads)
+    yield "locks", number(stats.locks)
+    yield "variables", number(stats.variables)
+    yield "  shared", number(stats.shared_variables), "touched by 2 or more threads"
+    yield "regions", number(stats.regions)
+    yield "hand-overs", number(stats.handovers)
+    yield "transactions", number(stats.transactions)
+    yield "  unary", number(stats.unary_transactions), "events outside any region; not among the transactions"
+    if longest := stats.longest_region:
+        where = f"{longest.region or 'the region without a name'} of {longest.thread}, begun at {longest.place}"
+        site = f", site {longest.site}" if longest.site else ""
+        yield "longest region", number(longest.events), f"events: {where}{site}{'' if longest.ended else ', not ended'}"
+    if stats.events_per_second is not None:
+        yield "events per second", number(round(stats.events_per_second)), f"in the {stats.seconds:g} s recorded"

@@ -1,0 +1,138 @@
+"""`atomsan validate`"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from atomsan import __version__
+from atomsan.cli.exits import Exit, printable, say
+from atomsan.cli.tell import as_json, counted, progress, result_format, warn, write_results
+from atomsan.errors import InputError
+
+if TYPE_CHECKING:
+    from atomsan.trace.validation import Checked
+
+# History: atomsan-validate/1, the first.
+SCHEMA = "atomsan-validate/1"
+
+
+@dataclass
+class Outcome:
+    """What was found out about one trace."""
+
+    name: str
+    events: int = 0
+    source: Checked | None = None
+    error: InputError | None = None
+    interrupted: bool = False
+
+    @property
+    def code(self) -> Exit:
+        return Exit.INTERRUPTED if self.interrupted else Exit.BAD if self.error else Exit.FINE
+
+    @property
+    def repairs(self) -> list[dict[str, Any]]:
+        if self.source is None:
+            return []
+        first = self.source.repairs.first
+        return [{"what": what, "count": n, "first": first[what]} for what, n in self.source.repairs.counts.items()]
+
+    def text(self) -> str:
+        if self.error:
+            return f"{printable(str(self.error))}\n"
+        notes = ["repaired" if self.repairs else "well-formed"]
+        notes += ["interrupted"] if self.interrupted else []
+        notes += ["cut short"] if self.source and not self.source.meta.complete else []
+        repairs = self.source.repairs.lines() if self.source else []
+        state = f"{self.name}: {', '.join(notes)}, {counted(self.events, 'event')}"
+        return "\n  ".join(map(printable, [state, *repairs])) + "\n"
+
+    def to_dict(self) -> dict[str, Any]:
+        meta = self.source.meta if self.source else None
+        return {
+            "source": self.name,
+            "format": meta.format if meta else None,
+            "well_formed": not (self.error or self.repairs or self.interrupted),
+            "events": self.events,
+            "complete": bool(meta and meta.complete and not self.interrupted and not self.error),
+            "error": {"message": self.error.message, "line": self.error.line, "event": self.error.event}
+            if self.error
+            else None,
+            "repairs": self.repairs,
+            "warnings": list(meta.warnings) if meta else [],
+        }
+
+
+@dataclass
+class Outcomes:
+    """What was found out about all of them."""
+
+    all: list[Outcome] = field(default_factory=list)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "schema": SCHEMA,
+            "tool": {"name": "atomsan", "version": __version__},
+            "traces": [outcome.to_dict() for outcome in self.all],
+        }
+
+    def as_text(self) -> str:
+        return "".join(outcome.text() for outcome in self.all)
+
+
+def validate(
+    traces: list[str], format: str, output: list[str], input_format: str | None, lenient: bool, quiet: bool
+) -> int:
+    """Say whether traces are well-formed.
+
+    Locks are held by one thread at a time and released by their holder; begin and end match; a child's first event
+    follows its fork and its last precedes its join. A malformed trace gets its first offending line and the reason,
+    and exit code 2. All traces are looked at; the worst exit code is given.
+
+    Examples:
+      atomsan validate t.std
+      atomsan validate *.std.gz --quiet
+      atomsan validate - --input-format std --lenient --format json -o result.json < t.txt
+    """
+    for name in output:
+        result_format(name)
+    outcomes = Outcomes()
+    for trace in traces:
+        outcome = _outcome(trace, input_format, lenient=lenient, quiet=quiet)
+        outcomes.all.append(outcome)
+        if format == "text" and not outcome.error:
+            print(outcome.text(), end="", flush=True)
+        _tell(outcome, quiet=quiet)
+        if outcome.interrupted:
+            break
+    if format == "json":
+        print(as_json(outcomes.to_dict()), end="")
+    write_results(output, outcomes.as_text, outcomes.to_dict)
+    return max((outcome.code for outcome in outcomes.all), default=Exit.FINE)
+
+
+def _outcome(trace: str, input_format: str | None, *, lenient: bool, quiet: bool) -> Outcome:
+    from atomsan.trace.reading import open_trace
+
+    outcome = Outcome("standard input" if trace == "-" else trace)
+    try:
+        outcome.source = open_trace(trace, format=input_format, lenient=lenient)
+        with progress("validating", outcome.source, quiet=quiet) as watch:
+            for batch in outcome.source.batches():
+                watch(batch)
+                outcome.events = watch.events
+    except InputError as error:
+        outcome.error = error
+    except KeyboardInterrupt:
+        outcome.interrupted = True
+    return outcome
+
+
+def _tell(outcome: Outcome, *, quiet: bool) -> None:
+    if outcome.source and not quiet:
+        warn(outcome.source, repairs=False)
+    if outcome.error:
+        say(str(outcome.error))
+    if outcome.interrupted:
+        say(f"interrupted after {counted(outcome.events, 'event')} of {outcome.name}")

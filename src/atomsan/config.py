@@ -1,0 +1,544 @@
+"""Every option of the command line, in one table, and where options come from.
+
+The table is what `--help` shows, what the command line accepts, what `[tool.atomsan]` of pyproject.toml or
+`atomsan.toml` may hold, and what docs/cli.md is tested against. The command line wins over the file, the file over
+the default.
+
+There is one table of options for all verbs in a file: a verb ignores what it does not have.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from atomsan.errors import InputError
+from atomsan.trace.formats import FORMATS
+
+# As the generator spells them; its module is too heavy to be imported for a help page. A test compares.
+GENERATOR_KINDS = ("serializable", "violating", "long-region", "random")
+PRESETS = (
+    *("avrora", "elevator", "hedc", "luindex", "lusearch", "moldyn", "montecarlo"),
+    *("philo", "pmd", "raytracer", "sor", "sunflow", "tsp", "xalan"),
+)
+
+_READ_FORMATS = tuple(FORMATS)
+_WRITTEN_FORMATS = tuple(name for name, facts in FORMATS.items() if facts.written)
+
+_TYPE_WORDS: dict[type, str] = {
+    str: "a text",
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Option:
+    """One option of one or more verbs. A verb's function has a parameter of this name."""
+
+    name: str
+    verbs: tuple[str, ...]
+    type: type
+    help: str
+    example: str
+    """The option as one would type it. That of a switch is shown in the example of a verb."""
+    default: Any = None
+    default_text: str = ""
+    """What to say of the default where it is not one value."""
+    metavar: str = ""
+    short: str = ""
+    choices: tuple[str, ...] = ()
+    repeated: bool = False
+    in_file: bool = True
+    """Whether it can stand in a file. What asks for something once cannot."""
+    excludes: str = ""
+    """The option that makes no sense beside this one."""
+
+    @property
+    def flag(self) -> str:
+        return "--" + self.name.replace("_", "-")
+
+    @property
+    def is_switch(self) -> bool:
+        return self.type is bool
+
+    @property
+    def spelling(self) -> str:
+        """How the option is shown: `-o, --output FILE`, `--lenient / --no-lenient`."""
+        first = f"{self.short}, {self.flag}" if self.short else self.flag
+        if self.is_switch:
+            return f"{first} / --no-{self.flag[2:]}" if self.in_file else first
+        return f"{first} {self.shown_metavar}"
+
+    @property
+    def shown_metavar(self) -> str:
+        return self.metavar or "|".join(self.choices)
+
+    @property
+    def shown_default(self) -> str:
+        is_plain = isinstance(self.default, str | int | float) and not self.is_switch
+        return self.default_text or (str(self.default) if is_plain else "")
+
+    def value(self, given: Any) -> Any:
+        """What a file gives, as the type it must have. A `ValueError` says what that is."""
+        if self.repeated:
+            return [self._one(one) for one in (given if isinstance(given, list) else [given])]
+        return self._one(given)
+
+    def parsed(self, given: Any) -> Any:
+        """What the command line gives: texts, but for switches."""
+        if self.type not in (int, float):
+            return self.value(list(given) if self.repeated else given)
+        try:
+            return self.type(given)
+        except ValueError:
+            raise ValueError(self._wanted(given)) from None
+
+    def _one(self, given: Any) -> Any:
+        is_number = isinstance(given, int | float) and not isinstance(given, bool)
+        fits = is_number if self.type is float else type(given) is self.type
+        if not fits or (self.choices and given not in self.choices):
+            raise ValueError(self._wanted(given))
+        return given
+
+    def _wanted(self, given: Any) -> str:
+        wanted = f"one of {', '.join(self.choices)}" if self.choices else _TYPE_WORDS[self.type]
+        return f"must be {wanted}, not {_shortened(given)}"
+
+
+def _shortened(given: Any, most: int = 60) -> str:
+    text = repr(given)
+    return text if len(text) <= most else text[:most] + "..."
+
+
+@dataclass(frozen=True, kw_only=True)
+class Argument:
+    """What a verb is about: a trace, or several."""
+
+    name: str
+    verbs: tuple[str, ...]
+    metavar: str
+    help: str
+    repeated: bool = False
+
+
+ARGUMENTS: tuple[Argument, ...] = (
+    Argument(name="trace", verbs=("stats",), metavar="TRACE", help="The trace; - is standard input."),
+    Argument(
+        name="traces", verbs=("validate",), metavar="TRACE", help="The traces; - is standard input.", repeated=True
+    ),
+    Argument(name="trace", verbs=("convert",), metavar="FROM", help="The trace to read; - is standard input."),
+    Argument(
+        name="target",
+        verbs=("convert",),
+        metavar="TO",
+        help="What to write, in the format of its name: .atomtrace, .parquet, .std, .csv, .trace; "
+        "the last three with .gz or .zst if wanted. - is standard output, as STD.",
+    ),
+)
+
+_READING = ("stats", "validate", "convert")
+
+OPTIONS: tuple[Option, ...] = (
+    Option(
+        name="format",
+        verbs=("stats", "validate", "debug"),
+        type=str,
+        choices=("text", "json"),
+        default="text",
+        help="What to print: text for people, JSON for programs.",
+        example="--format json",
+    ),
+    Option(
+        name="output",
+        verbs=("stats", "validate"),
+        type=str,
+        short="-o",
+        metavar="FILE",
+        repeated=True,
+        default=(),
+        help="Write the result to a file too: JSON if it ends in .json, text if in .txt. Can be given again.",
+        example="-o result.json",
+    ),
+    Option(
+        name="output",
+        verbs=("generate",),
+        type=str,
+        short="-o",
+        metavar="FILE",
+        default="-",
+        help="What to write, in the format of its name, as for convert. - is standard output, as STD.",
+        example="-o t.atomtrace",
+    ),
+    Option(
+        name="input_format",
+        verbs=_READING,
+        type=str,
+        choices=_READ_FORMATS,
+        metavar="FORMAT",
+        help=f"The format of the trace, where neither content nor name tells: {', '.join(_READ_FORMATS)}.",
+        example="--input-format csv",
+    ),
+    Option(
+        name="output_format",
+        verbs=("convert", "generate"),
+        type=str,
+        choices=_WRITTEN_FORMATS,
+        metavar="FORMAT",
+        help=f"The format to write, where the name does not tell: {', '.join(_WRITTEN_FORMATS)}.",
+        example="--output-format csv",
+    ),
+    Option(
+        name="lenient",
+        verbs=_READING,
+        type=bool,
+        default=False,
+        help="Repair a trace that is not well-formed, and say what was dropped.",
+        example="--lenient",
+    ),
+    # ---- generate
+    Option(
+        name="kind",
+        verbs=("generate",),
+        type=str,
+        choices=GENERATOR_KINDS,
+        default_text="serializable",
+        excludes="preset",
+        help="serializable: no violation. violating: as many as you say. long-region: a region that stays open keeps "
+        "the others alive. random: anything well-formed, small, for tests.",
+        example="--kind violating",
+    ),
+    Option(
+        name="preset",
+        verbs=("generate",),
+        type=str,
+        choices=PRESETS,
+        metavar="NAME",
+        excludes="kind",
+        help="The proportions of a benchmark of the AeroDrome paper's table 1; the options below change single ones.",
+        example="--preset sunflow",
+    ),
+    Option(
+        name="scale",
+        verbs=("generate",),
+        type=float,
+        metavar="X",
+        default_text="0.001",
+        help="With --preset: its events, variables and transactions times this.",
+        example="--scale 0.01",
+    ),
+    Option(
+        name="seed",
+        verbs=("generate",),
+        type=int,
+        metavar="N",
+        default=0,
+        help="The same seed and options give the same trace.",
+        example="--seed 7",
+    ),
+    Option(
+        name="events",
+        verbs=("generate",),
+        type=int,
+        metavar="N",
+        default_text="1000000, random: 50",
+        help="How many events.",
+        example="--events 10_000_000",
+    ),
+    Option(
+        name="threads",
+        verbs=("generate",),
+        type=int,
+        metavar="N",
+        default_text="8, random: 4",
+        help="How many threads.",
+        example="--threads 32",
+    ),
+    Option(
+        name="locks",
+        verbs=("generate",),
+        type=int,
+        metavar="N",
+        default_text="16, random: 2",
+        help="How many locks.",
+        example="--locks 100",
+    ),
+    Option(
+        name="variables",
+        verbs=("generate",),
+        type=int,
+        metavar="N",
+        default_text="10000, random: 4",
+        help="How many variables. Each injected violation has one more, of its own.",
+        example="--variables 1_000_000",
+    ),
+    Option(
+        name="regions",
+        verbs=("generate",),
+        type=int,
+        metavar="N",
+        default_text="25, random: 4",
+        help="How many names of regions.",
+        example="--regions 100",
+    ),
+    Option(
+        name="handovers",
+        verbs=("generate",),
+        type=int,
+        metavar="N",
+        default_text="0, random: 2",
+        help="How many hand-overs to post to and take from.",
+        example="--handovers 4",
+    ),
+    Option(
+        name="sites",
+        verbs=("generate",),
+        type=int,
+        metavar="N",
+        default_text="1000, random: 100",
+        help="At most so many places in the source.",
+        example="--sites 50",
+    ),
+    Option(
+        name="region_length",
+        verbs=("generate",),
+        type=int,
+        metavar="N",
+        default_text="8",
+        help="Reads and writes in a region, on average.",
+        example="--region-length 20",
+    ),
+    Option(
+        name="region_locks",
+        verbs=("generate",),
+        type=float,
+        metavar="X",
+        default_text="1.0",
+        help="Locks that a region takes, on average.",
+        example="--region-locks 0.5",
+    ),
+    Option(
+        name="nesting",
+        verbs=("generate",),
+        type=int,
+        metavar="N",
+        default_text="2, random: 3",
+        help="The deepest that regions stand in each other; 1 is no nesting.",
+        example="--nesting 1",
+    ),
+    Option(
+        name="read_share",
+        verbs=("generate",),
+        type=float,
+        metavar="X",
+        default_text="0.7, random: 0.5",
+        help="The share of reads among the accesses, from 0 to 1.",
+        example="--read-share 0.9",
+    ),
+    Option(
+        name="locality",
+        verbs=("generate",),
+        type=float,
+        metavar="X",
+        default_text="0.5",
+        help="The share of variables that only one thread uses, and of accesses to them, from 0 to 1.",
+        example="--locality 0.8",
+    ),
+    Option(
+        name="unary",
+        verbs=("generate",),
+        type=float,
+        metavar="X",
+        default_text="0.2",
+        help="The share of events outside regions, from 0 to 1.",
+        example="--unary 0",
+    ),
+    Option(
+        name="burst",
+        verbs=("generate",),
+        type=float,
+        metavar="X",
+        default_text="4.0, random: 1.5",
+        help="Events of a thread before another's turn, on average.",
+        example="--burst 100",
+    ),
+    Option(
+        name="violations",
+        verbs=("generate",),
+        type=int,
+        metavar="N",
+        default_text="10 if violating",
+        help="How many violations to inject, each in a transaction of its own.",
+        example="--violations 3",
+    ),
+    Option(
+        name="violations_from",
+        verbs=("generate",),
+        type=float,
+        metavar="X",
+        default_text="0.0",
+        help="Inject them after this share of the trace, from 0 to 1.",
+        example="--violations-from 0.9",
+    ),
+    Option(
+        name="truth",
+        verbs=("generate",),
+        type=str,
+        metavar="FILE",
+        help="Write what is known of the trace, and where the violations are, as JSON.",
+        example="--truth truth.json",
+    ),
+    Option(
+        name="list_presets",
+        verbs=("generate",),
+        type=bool,
+        default=False,
+        in_file=False,
+        help="Show the presets and stop.",
+        example="--list-presets",
+    ),
+    # ---- common
+    Option(
+        name="force",
+        verbs=("convert", "generate"),
+        type=bool,
+        default=False,
+        help="Replace what is there already.",
+        example="--force",
+    ),
+    Option(
+        name="quiet",
+        verbs=(*_READING, "generate"),
+        type=bool,
+        short="-q",
+        default=False,
+        help="No progress bar, no warnings, nothing on standard error but errors.",
+        example="--quiet",
+    ),
+)
+
+
+def options_of(verb: str) -> dict[str, Option]:
+    return {option.name: option for option in OPTIONS if verb in option.verbs}
+
+
+def arguments_of(verb: str) -> dict[str, Argument]:
+    return {argument.name: argument for argument in ARGUMENTS if verb in argument.verbs}
+
+
+def resolved(verb: str, given: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
+    """Every option of a verb: as given (None where the command line does not say), else by the file or the default."""
+    options = options_of(verb)
+    values = {name: _from_command_line(options[name], value) for name, value in given.items() if value is not None}
+    for option in options.values():
+        if option.excludes in values and option.name in values:
+            raise InputError(f"{option.flag} and {options[option.excludes].flag} cannot stand together")
+    for name, option in options.items():
+        if name not in values and option.excludes not in values:
+            values[name] = settings.get(option)
+    return {name: values.get(name) for name in options}
+
+
+def _from_command_line(option: Option, given: Any) -> Any:
+    try:
+        return option.parsed(given)
+    except ValueError as error:
+        raise InputError(f"{option.flag} {error}") from None
+
+
+class Settings:
+    """The options that stand in a file. Making one checks all of them."""
+
+    def __init__(self, path: Path | None = None, content: Mapping[str, Any] | None = None) -> None:
+        self.path = path
+        self._values = {key.replace("-", "_"): value for key, value in (content or {}).items()}
+        for key, value in self._values.items():
+            self._check(key, value)
+        for option in OPTIONS:
+            if option.excludes in self._values and option.name in self._values:
+                raise self._error(option.name, f"cannot stand beside {option.excludes!r}")
+
+    def get(self, option: Option) -> Any:
+        """What the file says of an option; else its default."""
+        if not option.in_file or option.name not in self._values:
+            return list(option.default) if option.repeated else option.default
+        try:
+            return option.value(self._values[option.name])
+        except ValueError as error:
+            raise self._error(option.name, str(error)) from None
+
+    def _check(self, key: str, value: Any) -> None:
+        rows = [option for option in OPTIONS if option.name == key and option.in_file]
+        if not rows:
+            import difflib
+
+            known = {option.name for option in OPTIONS if option.in_file}
+            close = difflib.get_close_matches(key, known, 1)
+            hint = f" (did you mean {close[0].replace('_', '-')}?)" if close else ""
+            raise self._error(key, f"is not an option{hint}")
+        problems = []
+        for option in rows:
+            try:
+                option.value(value)
+                return
+            except ValueError as error:
+                problems.append(str(error))
+        raise self._error(key, problems[0])
+
+    def _error(self, key: str, problem: str) -> InputError:
+        return InputError(f"{key.replace('_', '-')!r} {problem}", source=str(self.path) if self.path else None)
+
+
+def find_settings(start: Path | None = None) -> Settings:
+    """The settings of the nearest directory that has any, from `start` (the current directory) upwards."""
+    for directory in _upwards(start):
+        for path, read in ((directory / "atomsan.toml", _own_table), (directory / "pyproject.toml", _tool_table)):
+            content = read(path)
+            if content is not None:
+                return Settings(path, content)
+    return Settings()
+
+
+def _upwards(start: Path | None) -> Iterator[Path]:
+    try:
+        directory = (start or Path.cwd()).absolute()
+    except OSError:  # the current directory was removed
+        return
+    yield directory
+    yield from directory.parents
+
+
+def _own_table(path: Path) -> dict[str, Any] | None:
+    raw = _bytes(path)
+    return None if raw is None else _toml(raw, path)
+
+
+def _tool_table(path: Path) -> dict[str, Any] | None:
+    raw = _bytes(path)
+    if raw is None or b"atomsan" not in raw:
+        return None
+    tool = _toml(raw, path).get("tool", {})
+    table = tool.get("atomsan") if isinstance(tool, dict) else None
+    if table is not None and not isinstance(table, dict):
+        raise InputError("tool.atomsan must be a table", source=str(path))
+    return table
+
+
+def _bytes(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes() if path.is_file() else None
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", source=os.fspath(path)) from error
+
+
+def _toml(raw: bytes, path: Path) -> dict[str, Any]:
+    import tomllib
+
+    try:
+        return tomllib.loads(raw.decode())
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"not valid TOML: {error}", source=str(path)) from error

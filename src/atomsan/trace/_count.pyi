@@ -1,0 +1,13 @@
+from atomsan.trace.events import Batch
+from atomsan.trace.symbols import Symbols
+
+class Counter:
+    transactions: int
+    unary: int
+    shared: int
+    @property
+    def by_op(self) -> list[int]: ...
+    @property
+    def symbols_seen(self) -> list[int]: ...
+    def longest_region(self) -> tuple[int, int, int, int, int, bool] | None: ...
+    def add(self, symbols: Symbols, batch: Batch) -> None: ...

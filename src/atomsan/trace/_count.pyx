@@ -1,0 +1,206 @@
+# cython: language_level=3, freethreading_compatible=True
+"""Counting what is in a trace: one pass over the columns, a few operations an event, memory by symbols.
+
+The batches must be well-formed (`validation.Checked` saw to it), so every number indexes its table. An event counts as the
+operation it is, but only the outermost acquire of a lock, and the release that matches it, are events to the algorithms:
+the others are no transaction of their own.
+"""
+
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport free, realloc
+from libc.string cimport memset
+
+cdef extern from *:
+    void __builtin_prefetch(const void *) nogil
+
+# So many events ahead the variable's entry is asked for, so that it has come from memory when it is needed.
+cdef enum: AHEAD = 16
+
+cdef enum:
+    READ, WRITE, ACQUIRE, RELEASE, FORK, JOIN, BEGIN, END, POST, TAKE
+
+# What is kept of a variable: 0 if nobody touched it, 1 + the thread if one did, this if several did.
+cdef enum: SHARED = 0xFFFFFFFF
+
+cdef struct ThreadRow:
+    uint64_t events       # of this thread so far
+    uint64_t before       # how many there were, up to and with the begin, when its open transaction began
+    uint64_t first        # the event that began it
+    uint32_t region       # which began it
+    uint32_t site         # where
+    uint32_t depth        # its open regions
+
+cdef struct Longest:
+    uint64_t events
+    uint64_t first
+    uint32_t thread
+    uint32_t region
+    uint32_t site
+    bint exists
+    bint ended
+
+
+cdef class Counter:
+    """The counts of one trace. Symbol counts may grow from batch to batch."""
+
+    cdef uint64_t counts[10]      # by operation
+    cdef readonly uint64_t transactions
+    cdef readonly uint64_t unary
+    cdef readonly uint64_t shared
+    cdef Longest longest
+    cdef ThreadRow *rows
+    cdef uint32_t *toucher        # of each variable
+    cdef uint32_t *holds          # of each lock: acquires that are not released yet
+    # whether a symbol of each kind was seen, by the kind's first operation // 2; [0] is not used: `toucher` tells
+    cdef uint8_t *seen[5]
+    cdef uint64_t found[5]        # how many symbols of each kind were seen, as targets
+    cdef uint32_t room[5]
+    cdef uint32_t limit[5]        # how many there are now
+
+    def __dealloc__(self):
+        cdef int kind
+        free(self.rows)
+        free(self.toucher)
+        free(self.holds)
+        for kind in range(5):
+            free(self.seen[kind])
+
+    @property
+    def by_op(self):
+        """How many events there are of each operation."""
+        return [self.counts[op] for op in range(10)]
+
+    @property
+    def symbols_seen(self):
+        """How many variables, locks, threads, regions and hand-overs occur. A thread that was only forked does too."""
+        cdef uint32_t t
+        cdef uint64_t threads = 0
+        for t in range(self.limit[FORK // 2]):
+            threads += self.rows[t].events > 0 or self.seen[FORK // 2][t]
+        return [self.found[0], self.found[1], threads, self.found[3], self.found[4]]
+
+    def longest_region(self):
+        """(events, thread, region, event and site of its begin, whether it ended), or None; open ones end here."""
+        cdef Longest best = self.longest
+        cdef uint32_t t
+        for t in range(self.limit[FORK // 2]):
+            if self.rows[t].depth:
+                note(&best, self.rows + t, t, self.rows[t].events, False)
+        if not best.exists:
+            return None
+        return best.events, best.thread, best.region, best.first, best.site, bool(best.ended)
+
+    def add(self, symbols, batch):
+        """Count the events of one more batch."""
+        cdef const uint32_t[::1] thread = batch.thread
+        cdef const uint8_t[::1] op = batch.op
+        cdef const uint32_t[::1] target = batch.target
+        cdef const uint32_t[::1] site = batch.site
+        cdef uint64_t first = batch.first, count = op.shape[0]
+        self.grow(symbols)
+        if count:
+            with nogil:
+                self.run(&thread[0], &op[0], &target[0], &site[0], count, first)
+
+    cdef grow(self, symbols):
+        cdef uint32_t old, new
+        cdef int kind = 0
+        for table in (symbols.variables, symbols.locks, symbols.threads, symbols.regions, symbols.handovers):
+            self.limit[kind] = len(table)
+            if self.limit[kind] > self.room[kind]:
+                old, new = self.room[kind], min(self.limit[kind] + self.limit[kind] // 2 + 16, 0xFFFFFFFF)
+                if kind == READ // 2:
+                    self.toucher = <uint32_t *> more(self.toucher, old, new, sizeof(uint32_t))
+                else:
+                    self.seen[kind] = <uint8_t *> more(self.seen[kind], old, new, 1)
+                if kind == ACQUIRE // 2:
+                    self.holds = <uint32_t *> more(self.holds, old, new, sizeof(uint32_t))
+                if kind == FORK // 2:
+                    self.rows = <ThreadRow *> more(self.rows, old, new, sizeof(ThreadRow))
+                self.room[kind] = new
+            kind += 1
+
+    cdef void run(
+        self,
+        const uint32_t *thread,
+        const uint8_t *op,
+        const uint32_t *target,
+        const uint32_t *site,
+        uint64_t count,
+        uint64_t first,
+    ) noexcept nogil:
+        cdef uint64_t i, unary = 0
+        cdef uint32_t t, toucher
+        cdef ThreadRow *row
+        cdef ThreadRow *rows = self.rows
+        cdef const uint32_t *touchers = self.toucher
+        for i in range(count):
+            if i + AHEAD < count:
+                __builtin_prefetch(touchers + target[i + AHEAD])   # no access may be: then it is only useless
+            t = thread[i]
+            row = rows + t
+            row.events += 1
+            self.counts[op[i]] += 1
+            if op[i] <= WRITE:
+                unary += row.depth == 0
+                toucher = touchers[target[i]]
+                if toucher != t + 1 and toucher != SHARED:
+                    self.touch(t, target[i])
+                continue
+            self.see(op[i] // 2, target[i])
+            if op[i] == BEGIN:
+                if row.depth == 0:
+                    self.transactions += 1
+                    row.before = row.events
+                    row.first = first + i
+                    row.region = target[i]
+                    row.site = site[i]
+                row.depth += 1
+            elif op[i] == END:
+                row.depth -= 1
+                if row.depth == 0:
+                    note(&self.longest, row, t, row.events - 1, True)
+            elif op[i] == ACQUIRE:
+                unary += row.depth == 0 and self.holds[target[i]] == 0
+                self.holds[target[i]] += 1
+            elif op[i] == RELEASE:
+                self.holds[target[i]] -= 1
+                unary += row.depth == 0 and self.holds[target[i]] == 0
+            else:
+                unary += row.depth == 0
+        self.unary += unary
+
+    cdef void touch(self, uint32_t t, uint32_t variable) noexcept nogil:
+        """An access to a variable that nobody, or only another thread, has touched so far."""
+        if self.toucher[variable]:
+            self.toucher[variable] = SHARED
+            self.shared += 1
+        else:
+            self.toucher[variable] = t + 1
+            self.found[READ // 2] += 1
+
+    cdef inline void see(self, int kind, uint32_t symbol) noexcept nogil:
+        if not self.seen[kind][symbol]:
+            self.seen[kind][symbol] = True
+            self.found[kind] += 1
+
+
+cdef void note(Longest *best, const ThreadRow *row, uint32_t t, uint64_t events, bint ended) noexcept nogil:
+    """The thread's transaction lasts to its event number `events`: keep it if none was longer."""
+    cdef uint64_t inside = events - row.before
+    if not best.exists or inside > best.events:
+        best.exists = True
+        best.ended = ended
+        best.events = inside
+        best.thread = t
+        best.region = row.region
+        best.site = row.site
+        best.first = row.first
+
+
+cdef void *more(void *rows, size_t old, size_t new, size_t size) except NULL:
+    cdef void *bigger = realloc(rows, new * size)
+    if bigger == NULL:
+        raise MemoryError
+    memset(<char *> bigger + old * size, 0, (new - old) * size)
+    return bigger

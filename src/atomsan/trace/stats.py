@@ -1,0 +1,152 @@
+"""What is in a trace, in numbers. The counting itself is `_count.pyx`.
+
+History of the JSON: atomsan-stats/1, the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from atomsan import __version__
+from atomsan.trace._count import Counter
+from atomsan.trace.events import Op
+
+if TYPE_CHECKING:
+    from atomsan.trace.events import Batch
+    from atomsan.types import EventSource
+
+SCHEMA = "atomsan-stats/1"
+
+
+@dataclass(frozen=True, kw_only=True)
+class LongestRegion:
+    """The transaction with the most events of its thread between its begin and its end."""
+
+    events: int
+    region: str
+    thread: str
+    first_event: int
+    """Its begin."""
+    place: str
+    """Where that stands in the input: `t.std:12`."""
+    site: str | None
+    """Where that is in the source, if the trace says."""
+    ended: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stats:
+    """The counts of a trace. A symbol counts if an event uses it."""
+
+    source: str
+    format: str
+    complete: bool
+    by_op: dict[Op, int]
+    threads: int
+    locks: int
+    variables: int
+    shared_variables: int
+    """Touched by two or more threads."""
+    regions: int
+    handovers: int
+    transactions: int
+    unary_transactions: int
+    longest_region: LongestRegion | None
+    seconds: float | None
+
+    @property
+    def events(self) -> int:
+        return sum(self.by_op.values())
+
+    @property
+    def events_per_second(self) -> float | None:
+        """Of the recorded run, where the trace knows how long it took."""
+        return self.events / self.seconds if self.seconds else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON of `atomsan stats`. `trace` is as in the reports of the other verbs."""
+        return {
+            "schema": SCHEMA,
+            "tool": {"name": "atomsan", "version": __version__},
+            "trace": {
+                "source": self.source,
+                "events": self.events,
+                "threads": self.threads,
+                "locks": self.locks,
+                "variables": self.variables,
+                "transactions": self.transactions,
+                "complete": self.complete,
+            },
+            "format": self.format,
+            "events": {op.word: count for op, count in self.by_op.items()},
+            "shared_variables": self.shared_variables,
+            "regions": self.regions,
+            "handovers": self.handovers,
+            "unary_transactions": self.unary_transactions,
+            "longest_region": vars(self.longest_region) if self.longest_region else None,
+            "seconds": self.seconds,
+            "events_per_second": self.events_per_second,
+        }
+
+
+class StatsCounter:
+    """Counts a source batch by batch; `result` may be asked for at any time."""
+
+    def __init__(self, source: EventSource) -> None:
+        self._source = source
+        self._counter = Counter()
+        self._cut = False
+
+    def add(self, batch: Batch) -> None:
+        self._counter.add(self._source.symbols, batch)
+
+    def stop(self) -> None:
+        """What comes after this is not counted: the trace is not complete."""
+        self._cut = True
+
+    def result(self) -> Stats:
+        meta = self._source.meta
+        variables, locks, threads, regions, handovers = self._counter.symbols_seen
+        return Stats(
+            source=meta.source,
+            format=meta.format,
+            complete=meta.complete and not self._cut,
+            by_op=dict(zip(Op, self._counter.by_op, strict=True)),
+            threads=threads,
+            locks=locks,
+            variables=variables,
+            shared_variables=self._counter.shared,
+            regions=regions,
+            handovers=handovers,
+            transactions=self._counter.transactions,
+            unary_transactions=self._counter.unary,
+            longest_region=self._longest_region(),
+            seconds=meta.seconds,
+        )
+
+    def _longest_region(self) -> LongestRegion | None:
+        found = self._counter.longest_region()
+        if found is None:
+            return None
+        events, thread, region, first, site, ended = found
+        sites = self._source.symbols.sites
+        return LongestRegion(
+            events=events,
+            region=self._source.symbols.regions[region],
+            thread=self._source.symbols.threads[thread],
+            first_event=first,
+            place=str(self._source.place(first)),
+            site=sites[site] if site < len(sites) else None,
+            ended=ended,
+        )
+
+
+def count(source: EventSource, on_batch: Callable[[Batch], None] = lambda batch: None) -> Stats:
+    """Count everything a source gives; `on_batch` sees each batch counted."""
+    counter = StatsCounter(source)
+    for batch in source.batches():
+        counter.add(batch)
+        on_batch(batch)
+    return counter.result()

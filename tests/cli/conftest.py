@@ -1,0 +1,18 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cli.running import Atomsan
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every test has a directory of its own, in which no configuration stands."""
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def atomsan(capfd: pytest.CaptureFixture[str]) -> Atomsan:
+    return Atomsan(capfd)

@@ -1,0 +1,47 @@
+"""The public names, and that importing them costs nothing before they are used."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import atomsan
+from cli.running import environment
+
+
+def test_names() -> None:
+    assert set(atomsan.__all__) == {
+        *("load", "parse", "open_trace", "Trace", "TraceBuilder"),
+        *("AtomSanError", "InputError", "OutputError", "__version__"),
+    }
+    for name in atomsan.__all__:
+        assert getattr(atomsan, name) is not None
+        assert name in dir(atomsan)
+
+
+def test_errors_are_of_one_family() -> None:
+    assert issubclass(atomsan.InputError, atomsan.AtomSanError)
+    assert issubclass(atomsan.OutputError, atomsan.AtomSanError)
+
+
+def test_a_name_that_is_not_there() -> None:
+    with pytest.raises(AttributeError, match="module 'atomsan' has no attribute 'frob'"):
+        _ = atomsan.frob
+
+
+def test_importing_is_light() -> None:
+    script = "import sys, atomsan; print(*{name.split('.')[0] for name in sys.modules})"
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=environment(), check=True)
+    assert not {"numpy", "pyarrow", "typer", "rich"} & set(ran.stdout.split())
+
+
+def test_the_flow_of_the_docstring(tmp_path: object) -> None:
+    trace = atomsan.parse("T1:begin T1:r(x) T2:w(x)")
+    assert [event.thread for event in trace] == ["T1", "T1", "T2"]
+    assert len(atomsan.TraceBuilder().add("T1", "r", "x").build()) == 1
+    trace.save(f"{tmp_path}/t.atomtrace")
+    assert atomsan.load(f"{tmp_path}/t.atomtrace").notation() == trace.notation()
+    with atomsan.open_trace(f"{tmp_path}/t.atomtrace") as source:
+        assert sum(len(batch) for batch in source.batches()) == 3

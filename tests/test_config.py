@@ -1,0 +1,184 @@
+"""Where options come from: the command line, the nearest file, the default."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from atomsan.config import ARGUMENTS, OPTIONS, Settings, find_settings, options_of, resolved
+from atomsan.errors import InputError
+from cli.running import assert_refused, process
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def values(verb: str, file: dict[str, Any] | None = None, **given: Any) -> dict[str, Any]:
+    return resolved(verb, given, Settings(Path("atomsan.toml"), file))
+
+
+# ---- the command line, the file, the default
+
+
+def test_the_command_line_wins_over_the_file_and_the_file_over_the_default() -> None:
+    assert values("stats")["format"] == "text"
+    assert values("stats", {"format": "json"})["format"] == "json"
+    assert values("stats", {"format": "json"}, format="text")["format"] == "text"
+    assert values("stats", {"lenient": True})["lenient"] is True
+    assert values("stats", {"lenient": True}, lenient=False)["lenient"] is False
+
+
+def test_every_option_of_a_verb_has_a_value() -> None:
+    for verb in {verb for option in OPTIONS for verb in option.verbs}:
+        assert set(values(verb)) == set(options_of(verb))
+
+
+def test_a_verb_ignores_what_it_does_not_have() -> None:
+    assert values("debug", {"seed": 3, "lenient": True}) == {"format": "text"}
+
+
+def test_keys_may_be_spelled_either_way() -> None:
+    assert values("stats", {"input-format": "csv"})["input_format"] == "csv"
+    assert values("stats", {"input_format": "csv"})["input_format"] == "csv"
+
+
+def test_one_text_will_do_where_several_can_stand() -> None:
+    assert values("stats", {"output": "a.json"})["output"] == ["a.json"]
+    assert values("stats", {"output": ["a.json", "b.txt"]})["output"] == ["a.json", "b.txt"]
+    assert values("stats", output=("c.json",))["output"] == ["c.json"]
+    assert values("generate", {"output": "a.std"})["output"] == "a.std"
+
+
+def test_what_excludes_each_other() -> None:
+    assert values("generate", {"kind": "random"}, preset="tsp")["kind"] is None
+    assert values("generate", {"preset": "tsp"}, kind="random")["preset"] is None
+    with pytest.raises(InputError, match="--kind and --preset cannot stand together"):
+        values("generate", kind="random", preset="tsp")
+    with pytest.raises(InputError, match=r"atomsan.toml: 'kind' cannot stand beside 'preset'"):
+        values("generate", {"kind": "random", "preset": "tsp"})
+
+
+@pytest.mark.parametrize(("text", "value"), [("7", 7), ("1_000", 1000), ("-1", -1)])
+def test_numbers_on_the_command_line(text: str, value: int) -> None:
+    assert values("generate", events=text)["events"] == value
+
+
+@pytest.mark.parametrize("text", ["", "x", "1.5", "1e6", "9" * 5000])
+def test_what_is_no_number_on_the_command_line(text: str) -> None:
+    with pytest.raises(InputError, match="--events must be a whole number, not "):
+        values("generate", events=text)
+
+
+# ---- bad files
+
+
+@pytest.mark.parametrize(
+    ("file", "message"),
+    [
+        ({"forrmat": "json"}, r"atomsan.toml: 'forrmat' is not an option \(did you mean format\?\)"),
+        ({"zzz": 1}, "atomsan.toml: 'zzz' is not an option$"),
+        ({"list-presets": True}, "atomsan.toml: 'list-presets' is not an option"),
+        ({"format": "xml"}, "atomsan.toml: 'format' must be one of text, json, not 'xml'"),
+        ({"format": 1}, "atomsan.toml: 'format' must be one of text, json, not 1"),
+        ({"lenient": "yes"}, "atomsan.toml: 'lenient' must be true or false, not 'yes'"),
+        ({"lenient": 1}, "atomsan.toml: 'lenient' must be true or false, not 1"),
+        ({"seed": True}, "atomsan.toml: 'seed' must be a whole number, not True"),
+        ({"seed": "7"}, "atomsan.toml: 'seed' must be a whole number, not '7'"),
+        ({"seed": 1.5}, "atomsan.toml: 'seed' must be a whole number, not 1.5"),
+        ({"read-share": "x"}, "atomsan.toml: 'read-share' must be a number, not 'x'"),
+        ({"output": [1]}, "atomsan.toml: 'output' must be a text, not 1"),
+        ({"output": {"a": 1}}, "atomsan.toml: 'output' must be a text, not "),
+        ({"truth": ["a"]}, "atomsan.toml: 'truth' must be a text, not "),
+    ],
+)
+def test_a_bad_key_is_named_whatever_the_verb(file: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        values("debug", file)
+
+
+def test_several_outputs_are_none_for_generate() -> None:
+    with pytest.raises(InputError, match=r"atomsan.toml: 'output' must be a text, not \['a'\]"):
+        values("generate", {"output": ["a"]})
+
+
+def test_a_whole_number_is_a_number() -> None:
+    assert values("generate", {"read-share": 1})["read_share"] == 1
+
+
+# ---- finding the file
+
+
+def test_nothing_is_found() -> None:
+    assert find_settings().path is None
+
+
+def test_the_nearest_directory_wins(tmp_path: Path) -> None:
+    (tmp_path / "atomsan.toml").write_text("format = 'json'")
+    inner = tmp_path / "a" / "b"
+    inner.mkdir(parents=True)
+    assert find_settings(inner).path == tmp_path / "atomsan.toml"
+    (tmp_path / "a" / "pyproject.toml").write_text("[tool.atomsan]\nformat = 'text'")
+    assert find_settings(inner).path == tmp_path / "a" / "pyproject.toml"
+    (inner / "pyproject.toml").write_text("[project]\nname = 'not about atomsan'")
+    assert find_settings(inner).path == tmp_path / "a" / "pyproject.toml"
+
+
+def test_our_own_file_wins_over_pyproject_beside_it(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text("[tool.atomsan]\nformat = 'json'")
+    assert find_settings().get(options_of("stats")["format"]) == "json"
+    (tmp_path / "atomsan.toml").write_text("")
+    assert find_settings().get(options_of("stats")["format"]) == "text"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("atomsan.toml", b"format =", "not valid TOML"),
+        ("atomsan.toml", b"format = '\xff'", "not valid TOML"),
+        ("atomsan.toml", b"[tool.atomsan]", "'tool' is not an option"),
+        ("pyproject.toml", b"[tool.atomsan\n", "not valid TOML"),
+        ("pyproject.toml", b"[tool]\natomsan = 1\n", "must be a table"),
+        ("pyproject.toml", b"[tool.atomsan]\nfrob = 1\n", "'frob' is not an option"),
+    ],
+)
+def test_bad_files(name: str, content: bytes, words: str) -> None:
+    Path(name).write_bytes(content)
+    with pytest.raises(InputError, match=words) as caught:
+        find_settings()
+    assert str(caught.value).startswith(str(Path(name).absolute()))
+
+
+def test_someone_elses_broken_pyproject_is_not_our_business() -> None:
+    Path("pyproject.toml").write_text("[tool.other\n")
+    assert find_settings().path is None
+
+
+def test_on_the_command_line() -> None:
+    Path("t.std").write_text("T1|r(x)|1\n")
+    Path("pyproject.toml").write_text('[tool.atomsan]\nformat = "json"\n')
+    assert process("stats", "t.std").out.startswith("{")
+    assert process("stats", "t.std", "--format", "text").out.startswith("t.std: std")
+    Path("atomsan.toml").write_text("frob = 1")
+    assert_refused(process("stats", "t.std"), "atomsan.toml: 'frob' is not an option")
+    assert process("stats", "--help").code == 0, "help is there when the file is broken"
+
+
+# ---- the table
+
+
+def test_the_table_is_sound() -> None:
+    for option in OPTIONS:
+        assert option.example.startswith((option.flag, f"{option.short} ")), option.name
+        assert option.help.endswith("."), option.name
+        assert option.is_switch or option.shown_metavar, option.name
+        assert option.name.isidentifier()
+        if not option.is_switch:
+            example = option.example.split(maxsplit=1)[1]
+            option.parsed([example] if option.repeated else example)
+    for verb in {verb for option in OPTIONS for verb in option.verbs}:
+        names = [row.name for row in (*OPTIONS, *ARGUMENTS) if verb in row.verbs]
+        assert len(names) == len(set(names)), verb

@@ -1,0 +1,62 @@
+"""`make bench`: every figure the project promises, as a table for people and JSON for machines.
+
+    python bench/run.py                 everything, about ten minutes and 4 GB of disk
+    python bench/run.py --quick         a tenth of the events, one minute: for a first look, not for a verdict
+    python bench/run.py --only reading
+
+Exits with 1 if a limit was missed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import reading
+import tool
+from harness import Row, save, show
+
+MILLION = 1_000_000
+
+
+def benchmarks(directory: Path, repeat: int, scale: float) -> dict[str, Iterator[Row]]:
+    """Every benchmark by name. They are generators: nothing runs before it is asked for."""
+    events = int(10 * MILLION * scale)
+    return {
+        "start-up": tool.start_up(2 * repeat),
+        "reading": reading.reading(directory, repeat, events),
+        "generator": tool.generator(directory, min(repeat, 3), events),
+        "growth": reading.growth(directory, min(repeat, 3), 10 * events),
+        "memory": reading.memory(directory, 10 * events),
+    }
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="a tenth of the events")
+    parser.add_argument("--only", action="append", help="one of the benchmarks; repeatable")
+    parser.add_argument("--repeat", type=int, default=7, help="rounds, of which the best counts (default: 7)")
+    parser.add_argument("--json", type=Path, default=Path(__file__).parent / "results" / "bench.json")
+    options = parser.parse_args()
+    rows: list[Row] = []
+    with tempfile.TemporaryDirectory(prefix="atomsan-bench-") as directory:
+        chosen = benchmarks(Path(directory), options.repeat, 0.1 if options.quick else 1)
+        unknown = set(options.only or ()) - set(chosen)
+        if unknown:
+            parser.error(f"no benchmark {', '.join(unknown)}: there are {', '.join(chosen)}")
+        for name, measured in chosen.items():
+            if not options.only or name in options.only:
+                for row in measured:
+                    rows.append(row)
+                    print(f"{row.name}: {row.value:.3g} {row.unit}", file=sys.stderr)
+    show(rows)
+    save(rows, options.json)
+    print(f"also in {options.json}")
+    return 1 if any(row.passed is False for row in rows) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,52 @@
+# What a newcomer can do here. Every target sets up what it needs from nothing but Python and a C compiler.
+
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+
+.DEFAULT_GOAL := help
+
+help:  ## list the targets
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+
+# Sources whose change makes the installed package stale. Python files are not among them: the install is editable.
+BUILT_FROM := pyproject.toml setup.py $(shell find src -name '*.pyx' -o -name '*.pxd' -o -name '*.h')
+
+$(VENV)/installed: $(BUILT_FROM)
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable . --group test --group lint
+	touch $@
+
+install: $(VENV)/installed  ## build the package into .venv
+
+demo: $(VENV)/installed  ## the main job, on a small example
+	PATH="$(abspath $(BIN)):$$PATH" sh examples/demo.sh
+
+lint: $(VENV)/installed  ## ruff, and mypy --strict on src/
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+test: lint  ## the whole test suite, with lint
+	$(BIN)/python -m pytest
+
+test-all:  ## the test suite on every Python from 3.11 up that this machine has
+	$(PYTHON) tests/every_python.py
+
+bench: $(VENV)/installed  ## speed, as ratios measured in one run
+	$(BIN)/python bench/run.py
+
+fuzz: $(VENV)/installed  ## ten minutes of coverage-guided fuzzing of every reader
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group fuzz
+	$(BIN)/python tests/fuzz/run.py
+
+dist: $(VENV)/installed  ## sdist and wheel in dist/
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check build
+	$(BIN)/python -m build --quiet
+
+clean:  ## remove what was built
+	rm -rf $(VENV) build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find src -name '*.so' -delete -o -name '*.c' -delete
+
+.PHONY: help install demo lint test test-all bench fuzz dist clean

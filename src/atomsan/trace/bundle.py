@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -35,6 +35,9 @@ from atomsan.trace.arrow import (
 from atomsan.trace.events import Batch
 from atomsan.trace.meta import TraceMeta
 from atomsan.trace.symbols import KINDS, Symbols
+
+if TYPE_CHECKING:
+    from atomsan.trace.events import Kind
 
 EVENTS = "events.arrows"
 META = "meta.json"
@@ -102,8 +105,7 @@ class BundleSource:
         self.symbols = Symbols()
         self.meta = trace_meta(_read_meta(directory), self.symbols, "bundle", str(directory))
         for kind in KINDS:
-            for batch in self._record_batches(f"{kind}.arrows", table_schema(kind)):
-                add_table_batch(self.symbols.table(kind), batch)
+            self._read_table(kind)
 
     def batches(self) -> Iterator[Batch]:
         given = 0
@@ -118,6 +120,14 @@ class BundleSource:
 
     def place(self, event: int) -> Place:
         return Place(str(self._directory), None, event)
+
+    def _read_table(self, kind: Kind) -> None:
+        name = f"{kind}.arrows"
+        try:
+            for batch in self._record_batches(name, table_schema(kind)):
+                add_table_batch(self.symbols.table(kind), batch)
+        except ValueError as error:
+            raise InputError(f"damaged: {first_line(error)}", source=str(self._directory / name)) from error
 
     def _warn(self, text: str) -> None:
         self.meta.complete = False

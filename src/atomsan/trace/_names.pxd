@@ -17,9 +17,9 @@ cdef extern from *:
 
     typedef struct {
         atomsan_short_slot *short_slots;
-        uint64_t short_mask;
         atomsan_long_slot *long_slots;
-        uint64_t long_mask;
+        uint64_t short_mask, long_mask;   /* slots, a power of two, minus one */
+        int short_shift, long_shift;      /* what a hash is shifted by to give a slot's number */
         char *keys;   /* the bytes of long keys; the address changes when it grows */
     } atomsan_slots;
 
@@ -38,30 +38,27 @@ cdef extern from *:
         return key;
     }
 
-    static inline uint64_t atomsan_mix(uint64_t x) {
-        x ^= x >> 32;
-        x *= UINT64_C(0x9E3779B97F4A7C15);
-        return x ^ (x >> 29);
-    }
-
+    /* Fibonacci hashing: a slot is numbered by the top bits of the product, which every byte of the key reaches. */
     static inline uint64_t atomsan_short_hash(atomsan_short_key key) {
-        return atomsan_mix(key.head * UINT64_C(0xD6E8FEB86659FD93) + key.tail * UINT64_C(0xA0761D6478BD642F));
+        return key.head * UINT64_C(0x9E3779B97F4A7C15) + key.tail * UINT64_C(0xA0761D6478BD642F);
     }
 
     static inline uint64_t atomsan_long_hash(const char *p, size_t size) {
         uint64_t h = size * UINT64_C(0xE7037ED1A0B428DB), word;
         for (; size >= 8; size -= 8, p += 8) {
             memcpy(&word, p, 8);
-            h = atomsan_mix((h ^ word) * UINT64_C(0xD6E8FEB86659FD93));
+            h = (h ^ word) * UINT64_C(0xD6E8FEB86659FD93);
+            h ^= h >> 32;
         }
         word = 0;
         memcpy(&word, p, size);
-        return atomsan_mix((h ^ word) * UINT64_C(0xA0761D6478BD642F));
+        h = (h ^ word) * UINT64_C(0xA0761D6478BD642F);
+        return (h ^ h >> 29) * UINT64_C(0x9E3779B97F4A7C15);
     }
 
     /* Open addressing, at most half full, so a probe ends. Each returns the id plus one, or 0. */
     static inline uint32_t atomsan_find_short(const atomsan_slots *slots, atomsan_short_key key, uint64_t hash) {
-        for (uint64_t i = hash & slots->short_mask;; i = (i + 1) & slots->short_mask) {
+        for (uint64_t i = hash >> slots->short_shift;; i = (i + 1) & slots->short_mask) {
             const atomsan_short_slot *slot = slots->short_slots + i;
             if (slot->head == key.head && slot->tail == key.tail && slot->id_plus_1) return slot->id_plus_1;
             if (!slot->id_plus_1) return 0;
@@ -70,7 +67,7 @@ cdef extern from *:
 
     static inline uint32_t atomsan_find_long(
             const atomsan_slots *slots, const char *p, size_t size, uint64_t hash) {
-        for (uint64_t i = hash & slots->long_mask;; i = (i + 1) & slots->long_mask) {
+        for (uint64_t i = hash >> slots->long_shift;; i = (i + 1) & slots->long_mask) {
             const atomsan_long_slot *slot = slots->long_slots + i;
             if (!slot->id_plus_1) return 0;
             if (slot->hash == hash && slot->key_size == size && !memcmp(slots->keys + slot->key_at, p, size))
@@ -105,9 +102,11 @@ cdef extern from *:
     uint64_t long_hash "atomsan_long_hash"(const char *p, size_t size) nogil
     ctypedef struct Slots "atomsan_slots":
         ShortSlot *short_slots
-        uint64_t short_mask
         LongSlot *long_slots
+        uint64_t short_mask
         uint64_t long_mask
+        int short_shift
+        int long_shift
         char *keys
     uint32_t find_short "atomsan_find_short"(const Slots *slots, ShortKey key, uint64_t hash) nogil
     uint32_t find_long "atomsan_find_long"(const Slots *slots, const char *p, size_t size, uint64_t hash) nogil

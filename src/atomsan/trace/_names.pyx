@@ -202,6 +202,8 @@ cdef class Index:
     def __cinit__(self):
         self.slots.short_mask = 63
         self.slots.long_mask = 63
+        self.slots.short_shift = 64 - 6
+        self.slots.long_shift = 64 - 6
         self.slots.short_slots = <ShortSlot *> zeroed(self.slots.short_mask + 1, sizeof(ShortSlot))
         self.slots.long_slots = <LongSlot *> zeroed(self.slots.long_mask + 1, sizeof(LongSlot))
         self.keys_room = 64
@@ -224,7 +226,7 @@ cdef class Index:
             if crowded(self.short_used, self.slots.short_mask):
                 self.grow_short()
             key = short_key(p, size)
-            i = short_hash(key) & self.slots.short_mask
+            i = short_hash(key) >> self.slots.short_shift
             while self.slots.short_slots[i].id_plus_1:
                 i = (i + 1) & self.slots.short_mask
             short_slot = self.slots.short_slots + i
@@ -239,7 +241,7 @@ cdef class Index:
             self.slots.keys = <char *> grown(self.slots.keys, 2 * (self.keys_size + size))
             self.keys_room = 2 * (self.keys_size + size)
         hash = long_hash(p, size)
-        i = hash & self.slots.long_mask
+        i = hash >> self.slots.long_shift
         while self.slots.long_slots[i].id_plus_1:
             i = (i + 1) & self.slots.long_mask
         long_slot = self.slots.long_slots + i
@@ -254,6 +256,7 @@ cdef class Index:
 
     cdef int grow_short(self) except -1 nogil:
         cdef uint64_t old, i, mask = 2 * self.slots.short_mask + 1
+        cdef int shift = self.slots.short_shift - 1
         cdef ShortKey key
         cdef ShortSlot *slots = <ShortSlot *> zeroed(mask + 1, sizeof(ShortSlot))
         if slots == NULL:
@@ -263,30 +266,33 @@ cdef class Index:
             if self.slots.short_slots[old].id_plus_1:
                 key.head = self.slots.short_slots[old].head
                 key.tail = self.slots.short_slots[old].tail
-                i = short_hash(key) & mask
+                i = short_hash(key) >> shift
                 while slots[i].id_plus_1:
                     i = (i + 1) & mask
                 slots[i] = self.slots.short_slots[old]
         free(self.slots.short_slots)
         self.slots.short_slots = slots
         self.slots.short_mask = mask
+        self.slots.short_shift = shift
         return 0
 
     cdef int grow_long(self) except -1 nogil:
         cdef uint64_t old, i, mask = 2 * self.slots.long_mask + 1
+        cdef int shift = self.slots.long_shift - 1
         cdef LongSlot *slots = <LongSlot *> zeroed(mask + 1, sizeof(LongSlot))
         if slots == NULL:
             with gil:
                 raise MemoryError
         for old in range(self.slots.long_mask + 1):
             if self.slots.long_slots[old].id_plus_1:
-                i = self.slots.long_slots[old].hash & mask
+                i = self.slots.long_slots[old].hash >> shift
                 while slots[i].id_plus_1:
                     i = (i + 1) & mask
                 slots[i] = self.slots.long_slots[old]
         free(self.slots.long_slots)
         self.slots.long_slots = slots
         self.slots.long_mask = mask
+        self.slots.long_shift = shift
         return 0
 
 

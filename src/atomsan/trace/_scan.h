@@ -39,22 +39,43 @@ static inline size_t atomsan_find_marks(const char *text, size_t from, size_t to
     return count;
 }
 
-/* The operation spelled at p, and how many bytes "op(" takes; 255 if none is. `begin` and `end` may come bare. */
+/* The operation spelled at p, and how many bytes "op(" takes; 255 if none is. Reads 8 bytes. */
 static inline uint8_t atomsan_std_op(const char *p, size_t *size) {
 #define ATOMSAN_OP(word, number) \
-    if (!memcmp(p, word, sizeof(word) - 1)) { *size = sizeof(word) - 1; return number; }
+    if (!memcmp(p, word, sizeof(word) - 1)) { *size = sizeof(word) - 1; return number; } break;
     if (p[1] == '(' && ((p[0] == 'r') | (p[0] == 'w'))) {
         *size = 2;
         return p[0] == 'w'; /* no branch on it: which of the two comes next cannot be predicted */
     }
-    ATOMSAN_OP("acq(", 2)
-    ATOMSAN_OP("rel(", 3)
-    ATOMSAN_OP("begin(", 6)
-    ATOMSAN_OP("end(", 7)
-    ATOMSAN_OP("fork(", 4)
-    ATOMSAN_OP("join(", 5)
-    ATOMSAN_OP("post(", 8)
-    ATOMSAN_OP("take(", 9)
+    switch (p[0]) {
+        case 'a': ATOMSAN_OP("acq(", 2)
+        case 'r': ATOMSAN_OP("rel(", 3)
+        case 'f': ATOMSAN_OP("fork(", 4)
+        case 'j': ATOMSAN_OP("join(", 5)
+        case 'b': ATOMSAN_OP("begin(", 6)
+        case 'e': ATOMSAN_OP("end(", 7)
+        case 'p': ATOMSAN_OP("post(", 8)
+        case 't': ATOMSAN_OP("take(", 9)
+    }
     return 255;
 #undef ATOMSAN_OP
+}
+
+/* A small cache before a table of names, for threads and sites: few names, one look-up a line. It takes names of up to
+   8 bytes, which it compares as one integer: the bytes at one end, zeros at the other, unambiguous without NULs. */
+#define ATOMSAN_CACHE_BITS 10
+typedef struct { uint64_t key; uint32_t id_plus_1; } atomsan_cache_line;
+
+static inline uint64_t atomsan_cache_key(const char *p, size_t size) {
+    uint64_t key;
+    memcpy(&key, p, 8);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    return key >> (64 - 8 * size);
+#else
+    return key << (64 - 8 * size);
+#endif
+}
+
+static inline atomsan_cache_line *atomsan_cached(atomsan_cache_line *cache, uint64_t key) {
+    return cache + (key * UINT64_C(0x9E3779B97F4A7C15) >> (64 - ATOMSAN_CACHE_BITS));
 }

@@ -11,25 +11,32 @@ from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memchr
 
-from atomsan.trace._names cimport (
-    SHORT_MAX,
-    ShortKey,
-    Slots,
-    find,
-    find_long,
-    find_short,
-    long_hash,
-    prefetch,
-    short_hash,
-    short_key,
+from atomsan.trace._names cimport Slots, find
+from atomsan.trace._text cimport (
+    BEGIN,
+    END,
+    FORK,
+    GROUP,
+    JOIN,
+    NO_OP,
+    NO_SITE,
+    Sought,
+    TextParser,
+    find_sought,
+    seek,
 )
-from atomsan.trace._text cimport BEGIN, END, FORK, JOIN, NO_OP, NO_SITE, WRITE, TextParser
 
 from atomsan.trace.formats.std import std_line
 
 cdef extern from "_scan.h":
     size_t find_marks "atomsan_find_marks"(const char *text, size_t start, size_t stop, uint32_t *out) nogil
     uint8_t std_op "atomsan_std_op"(const char *p, size_t *size) nogil
+    enum: CACHE_SIZE "(1 << ATOMSAN_CACHE_BITS)"
+    ctypedef struct CacheLine "atomsan_cache_line":
+        uint64_t key
+        uint32_t id_plus_1
+    uint64_t cache_key "atomsan_cache_key"(const char *p, size_t size) nogil
+    CacheLine *cached "atomsan_cached"(CacheLine *cache, uint64_t key) nogil
 
 cdef extern from * nogil:
     """
@@ -41,18 +48,16 @@ cdef extern from * nogil:
     """
     const char *last_newline "atomsan_last_newline"(const char *p, size_t size)
 
+cdef enum: WINDOW = 1 << 14
+
 cdef enum:
-    WINDOW = 1 << 14
-    GROUP = 64
+    THREAD
+    SITE
 
 cdef struct Line:
-    const char *target
-    size_t size
-    ShortKey key          # of a short target
-    uint64_t hash
+    Sought target
     uint32_t thread
     uint32_t site
-    uint32_t child        # of a fork or join, plus one
     uint8_t op
 
 
@@ -61,6 +66,13 @@ cdef class StdParser(TextParser):
 
     cdef uint32_t marks[WINDOW + 64]
     cdef Line lines[GROUP]
+    cdef const Slots *slots[10]           # where the targets of each operation are looked up
+    cdef CacheLine caches[2][CACHE_SIZE]  # of threads and of sites
+
+    def __init__(self, symbols, size_t room):
+        super().__init__(symbols, room)
+        for op in range(10):
+            self.slots[<uint8_t> op] = self.target_slots(op)
 
     cdef size_t read(self, const char *base, size_t at, size_t stop) except? 0 nogil:
         while at < stop and self.filled < self.room:
@@ -98,16 +110,13 @@ cdef class StdParser(TextParser):
 
     cdef size_t take_apart(self, const char *base, size_t *at, const uint32_t *marks, size_t most) except? 0 nogil:
         """Find the fields of up to 64 plain lines and start fetching the slots of their targets."""
-        cdef size_t n = 0, start = at[0], op_size = 0, size
+        cdef size_t n = 0, op_size = 0, size
+        cdef const char *start = base + at[0]
         cdef const char *bar
         cdef const char *second
         cdef const char *newline
         cdef Line *line
         cdef uint32_t found
-        cdef const Slots *variables = &self.variables.spellings.slots
-        cdef const Slots *threads = &self.threads.spellings.slots
-        cdef const Slots *sites = &self.sites.spellings.slots
-        cdef bint plain_sites = not self.sites.number_run
         most = min(most, <size_t> GROUP, self.room - self.filled)
         while n < most:
             bar = base + marks[3 * n]
@@ -117,58 +126,75 @@ cdef class StdParser(TextParser):
                 break
             line = self.lines + n
             line.op = std_op(bar + 1, &op_size)
-            line.target = bar + 1 + op_size
-            if line.op == NO_OP or bar == base + start or line.target > second - 1:
+            line.target.name = bar + 1 + op_size
+            if line.op == NO_OP or bar == start or line.target.name > second - 1:
                 break
-            line.size = second - 1 - line.target
-            if line.size == 0 and not BEGIN <= line.op <= END:
+            line.target.size = second - 1 - line.target.name
+            if line.target.size == 0 and not BEGIN <= line.op <= END:
                 break
-            if line.size <= SHORT_MAX:
-                line.key = short_key(line.target, line.size)
-                line.hash = short_hash(line.key)
-                if line.op <= WRITE:
-                    prefetch(variables.short_slots + (line.hash & variables.short_mask))
-            else:
-                line.hash = long_hash(line.target, line.size)
-                if line.op <= WRITE:
-                    prefetch(variables.long_slots + (line.hash & variables.long_mask))
-            if (newline - 1)[0] == c"\r":
-                newline -= 1
-            if newline <= second + 1:
-                break
-            size = bar - (base + start)
-            found = find(threads, base + start, size)
+            seek(&line.target, self.slots[line.op])
+
+            found = self.few(THREAD, start, bar - start)
             if not found:
-                if not self.threads.can_add(base + start, size):
-                    break
-                found = self.threads.add(base + start, size) + 1
+                break
             line.thread = found - 1
+
             size = newline - second - 1
+            size -= (newline - 1)[0] == c"\r"
             if size == 1 and second[1] == c"-":
                 line.site = NO_SITE
+            elif size == 0:
+                break
             else:
-                found = find(sites, second + 1, size) if plain_sites else 0
+                found = self.few(SITE, second + 1, size)
                 if not found:
-                    if not self.sites.can_add(second + 1, size):
-                        break
-                    found = self.sites.intern_site(second + 1, size) + 1
-                line.site = found - 1
-            if FORK <= line.op <= JOIN:
-                # threads are numbered in the order in which the text names them, so the child's turn is now
-                if not self.threads.can_add(line.target, line.size):
                     break
-                line.child = self.threads.intern(line.target, line.size) + 1
-            start = marks[3 * n + 2] + 1
+                line.site = found - 1
+            if FORK <= line.op <= JOIN and not self.name_child(&line.target):
+                break
+            start = newline + 1
             n += 1
-        at[0] = start
+        at[0] = start - base
         return n
+
+    cdef inline uint32_t few(self, uint8_t kind, const char *p, size_t size) except? 0 nogil:
+        """The number plus one of a thread or a site; 0 if its name is new and not plain."""
+        cdef uint64_t key
+        cdef CacheLine *line
+        if size > 8:
+            return self.find_or_add(kind, p, size)
+        key = cache_key(p, size)
+        line = cached(self.caches[kind], key)
+        if line.key != key:
+            line.id_plus_1 = self.find_or_add(kind, p, size)
+            line.key = key if line.id_plus_1 else 0
+        return line.id_plus_1
+
+    cdef uint32_t find_or_add(self, uint8_t kind, const char *p, size_t size) except? 0 nogil:
+        cdef uint32_t found
+        if kind == THREAD:
+            found = find(&self.threads.spellings.slots, p, size)
+            if not found and self.threads.can_add(p, size):
+                found = self.threads.add(p, size) + 1
+        else:
+            found = find(&self.sites.spellings.slots, p, size)
+            if not found and self.sites.can_add(p, size):
+                found = self.sites.intern_site(p, size) + 1
+        return found
+
+    cdef bint name_child(self, const Sought *target) except -1 nogil:
+        """Threads are numbered in the order in which the text names them, so a child's turn comes with its line."""
+        if not find_sought(target, self.slots[FORK]):
+            if not self.threads.can_add(target.name, target.size):
+                return False
+            self.threads.add(target.name, target.size)
+        return True
 
     cdef int store(self, size_t n) except -1 nogil:
         """Give the targets their numbers and write the events of n lines."""
         cdef size_t i, filled = self.filled
         cdef Line *line
         cdef uint32_t found
-        cdef const Slots *variables = &self.variables.spellings.slots
         cdef uint32_t *thread_column = &self.thread_column[filled]
         cdef uint8_t *op_column = &self.op_column[filled]
         cdef uint32_t *target_column = &self.target_column[filled]
@@ -176,21 +202,19 @@ cdef class StdParser(TextParser):
         self.note_jump()
         for i in range(n):
             line = self.lines + i
-            found = line.child if FORK <= line.op <= JOIN else 0
-            if line.op <= WRITE:
-                if line.size <= SHORT_MAX:
-                    found = find_short(variables, line.key, line.hash)
-                else:
-                    found = find_long(variables, line.target, line.size, line.hash)
             thread_column[i] = line.thread
             op_column[i] = line.op
             site_column[i] = line.site
-            target_column[i] = (
-                found - 1 if found else self.intern_target(line.op, line.target, line.size)
-            )
-            # an error in a later line of the group must leave the earlier ones counted
-            self.filled += 1
-            self.line += 1
+            found = find_sought(&line.target, self.slots[line.op])
+            if not found:
+                # should the name be refused, the lines before it count
+                self.filled = filled + i
+                self.line += i
+                found = self.intern_target(line.op, line.target.name, line.target.size) + 1
+                self.line -= i
+            target_column[i] = found - 1
+        self.filled = filled + n
+        self.line += n
         self.next_line = self.line + 1
         return 0
 

@@ -47,17 +47,17 @@ cdef inline void seek(Sought *sought, const Slots *slots) noexcept nogil:
     if sought.size <= SHORT_MAX:
         sought.key = short_key(sought.name, sought.size)
         sought.hash = short_hash(sought.key)
-        prefetch(slots.short_slots + (sought.hash & slots.short_mask))
+        prefetch(slots.short_slots + (sought.hash >> slots.short_shift))
     else:
         sought.hash = long_hash(sought.name, sought.size)
-        prefetch(slots.long_slots + (sought.hash & slots.long_mask))
+        prefetch(slots.long_slots + (sought.hash >> slots.long_shift))
 
 
 cdef inline void seek_further(const Sought *sought, const Slots *slots) noexcept nogil:
     """Fetch what the slot of a long name points to. Worth its while where most names are long."""
     cdef const LongSlot *slot
     if sought.size > SHORT_MAX:
-        slot = slots.long_slots + (sought.hash & slots.long_mask)
+        slot = slots.long_slots + (sought.hash >> slots.long_shift)
         prefetch(slots.keys + slot.key_at)
 
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from atomsan import __version__
 from atomsan.errors import InputError
+from atomsan.trace.events import MAX_SYMBOLS
 from atomsan.trace.meta import TraceMeta
 from atomsan.trace.symbols import FIELDS, Symbols, SymbolTable
 
@@ -58,6 +59,8 @@ def table_batch(table: SymbolTable, start: int, stop: int) -> pa.RecordBatch:
 def add_table_batch(table: SymbolTable, batch: pa.RecordBatch) -> None:
     """Append the symbols of a record batch to a table."""
     names = batch.column("name")
+    if names.null_count:
+        raise ValueError("a name is null")
     start = len(table)
     raw_offsets, data = names.buffers()[1:]
     offsets = np.frombuffer(raw_offsets, np.int32)[names.offset : names.offset + len(names) + 1].astype(np.uint64)
@@ -119,14 +122,15 @@ def trace_meta(content: Any, symbols: Symbols, format: str, source: str) -> Trac
     if not isinstance(content, dict) or not isinstance(content.get("format"), str):
         raise InputError("does not say which format it has", source=source)
     if content["format"] != FORMAT:
-        raise InputError(f"has the format {content['format']!r}; this version reads {FORMAT!r}", source=source)
+        raise InputError(f"has the format {content['format'][:60]!r}; this version reads {FORMAT!r}", source=source)
     known: dict[str, Any] = {key: content.get(key) for key in _META_TYPES}
     for key, type_ in _META_TYPES.items():
         if not isinstance(known[key], type_):
             raise InputError(f"{key!r} has a wrong type", source=source)
     numbered = known.pop("numbered_sites")
     if numbered is not None:
-        if not all(isinstance(numbered.get(key), int) and 0 <= numbered[key] < 1 << 40 for key in ("first", "count")):
+        limits = {"first": 1 << 40, "count": MAX_SYMBOLS + 1}
+        if not all(isinstance(numbered.get(key), int) and 0 <= numbered[key] < limit for key, limit in limits.items()):
             raise InputError("'numbered_sites' is wrong", source=source)
         symbols.sites.names.number_from(numbered["first"], numbered["count"])
     return TraceMeta(source, format, **known)

@@ -128,6 +128,8 @@ class BundleSource:
                 add_table_batch(self.symbols.table(kind), batch)
         except ValueError as error:
             raise InputError(f"damaged: {first_line(error)}", source=str(self._directory / name)) from error
+        except InputError as error:
+            raise error if error.place.source else error.inside(str(self._directory / name))
 
     def _warn(self, text: str) -> None:
         self.meta.complete = False

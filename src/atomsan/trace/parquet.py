@@ -125,6 +125,8 @@ class ParquetSource:
                 for batch in stream:
                     batch.validate(full=True)
                     add_table_batch(table, batch)
+        except InputError as error:
+            raise error.inside(self._path) from error
         except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
             raise InputError(f"its table of {table.kind} is damaged: {first_line(error)}", source=self._path) from error
 

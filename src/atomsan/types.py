@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from atomsan.checkers.flat import FlatBatch
+    from atomsan.checkers.results import Result
     from atomsan.errors import Place
     from atomsan.trace.events import Batch
     from atomsan.trace.meta import TraceMeta
@@ -43,3 +45,23 @@ class EventSink(Protocol):
     def write(self, batch: Batch) -> None: ...
 
     def finish(self) -> None: ...
+
+
+class Checker(Protocol):
+    """Looks at the events of a trace, in order, and says what it found. One object checks one trace.
+
+    Events come flattened (see `checkers.flat`): only outermost acquires, releases, begins and ends are
+    events, and what is open at the end of the trace is ended there. A checker is an engine in
+    `checkers/engines` that knows numbers only, and a thin class around it that opens with its paper and where
+    it departs from it.
+    """
+
+    name: str
+
+    def feed(self, batch: FlatBatch) -> bool:
+        """Take the next events. True: no later event can change the answer, so do not feed any more."""
+        ...
+
+    def result(self, stopped: str | None = None) -> Result:
+        """The answer. `stopped` says why the trace was not seen to its end, if it was not: what is not settled is unknown."""
+        ...

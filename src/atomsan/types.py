@@ -63,5 +63,5 @@ class Checker(Protocol):
         ...
 
     def result(self, stopped: str | None = None) -> Result:
-        """The answer. `stopped` says why the trace was not seen to its end, if it was not: what is not settled is unknown."""
+        """The answer. `stopped` says why the end of the trace was not seen: what is not settled then is unknown."""
         ...

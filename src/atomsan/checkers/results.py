@@ -33,7 +33,7 @@ class Transaction(NamedTuple):
 
 
 class Step(NamedTuple):
-    """One event of a witness. `edge` says why it comes before the next step; the last step's leads back to the first."""
+    """One event of a witness. `edge` says why it comes before the next step; the last one's leads to the first."""
 
     event: int
     thread: int
@@ -52,7 +52,7 @@ NO_REGION = 0xFFFFFFFF
 
 @dataclass
 class Witness:
-    """A cycle of transactions: the steps whose edges close it, and the transaction that is not atomic, if one is blamed."""
+    """A cycle of transactions: the steps whose edges close it, and the transaction to blame for it, if one is."""
 
     steps: list[Step]
     blamed: Transaction | None

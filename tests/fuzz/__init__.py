@@ -1,0 +1,1 @@
+"""Coverage-guided fuzzing of the readers; `run.py` starts it."""

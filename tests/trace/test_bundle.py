@@ -154,6 +154,8 @@ def change_meta(bundle: Path, **changes: object) -> None:
         (lambda b: (b / "meta.json").write_text("[]"), "does not say which format"),
         (lambda b: change_meta(b, format="atomtrace/2"), "has the format 'atomtrace/2'; this version reads"),
         (lambda b: change_meta(b, complete="yes"), "'complete' has a wrong type"),
+        (lambda b: change_meta(b, seconds=float("nan")), "'seconds' is out of range"),
+        (lambda b: change_meta(b, events=-1), "'events' is out of range"),
         (lambda b: change_meta(b, numbered_sites={"first": -1, "count": 2}), "'numbered_sites' is wrong"),
         (lambda b: (b / "events.arrows").unlink(), "the bundle has no events.arrows"),
         (lambda b: (b / "locks.arrows").unlink(), "the bundle has no locks.arrows"),

@@ -158,7 +158,7 @@ def test_progress_of_a_compressed_file_is_that_of_the_file(tmp_path: Path) -> No
     data = ByteInput(tmp_path / "t.gz")
     assert data.size == len(packed)
     assert 0 < data.position <= len(packed)
-    assert len(data.read_all()) == len(STD) * 2000
+    assert len(data.read_all(1 << 30)) == len(STD) * 2000
     assert data.position == len(packed)
     data.close()
 
@@ -172,3 +172,9 @@ def test_a_stream_that_was_handed_in_stays_open(tmp_path: Path) -> None:
     stream = io.BytesIO(STD)
     assert len(atomsan.load(stream)) == 1000
     assert not stream.closed
+
+
+def test_the_notation_is_for_small_traces(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("atomsan.trace.reading.MAX_NOTATION", 1000)
+    with pytest.raises(InputError, match="longer than the 1000 bytes"):
+        atomsan.parse("T:r(x) " * 1000)

@@ -127,6 +127,9 @@ def trace_meta(content: Any, symbols: Symbols, format: str, source: str) -> Trac
     for key, type_ in _META_TYPES.items():
         if not isinstance(known[key], type_):
             raise InputError(f"{key!r} has a wrong type", source=source)
+    for key in ("events", "seconds"):
+        if known[key] is not None and not 0 <= known[key] < float("inf"):
+            raise InputError(f"{key!r} is out of range", source=source)
     numbered = known.pop("numbered_sites")
     if numbered is not None:
         limits = {"first": 1 << 40, "count": MAX_SYMBOLS + 1}

@@ -129,7 +129,9 @@ class BundleSource:
         except ValueError as error:
             raise InputError(f"damaged: {first_line(error)}", source=str(self._directory / name)) from error
         except InputError as error:
-            raise error if error.place.source else error.inside(str(self._directory / name))
+            if error.place.source is None:
+                error.inside(str(self._directory / name))
+            raise
 
     def _warn(self, text: str) -> None:
         self.meta.complete = False

@@ -115,10 +115,13 @@ class ByteInput:
                 filled += size
         return filled
 
-    def read_all(self) -> bytes:
-        pieces = []
+    def read_all(self, most: int) -> bytes:
+        """The whole input, for a format that is meant to be small."""
+        pieces: list[bytearray] = []
         while size := self.fill(memoryview(piece := bytearray(1 << 20))):
             pieces.append(piece[:size])
+            if sum(map(len, pieces)) > most:
+                raise InputError(f"longer than the {most} bytes that this format may have", source=self.name)
         return b"".join(pieces)
 
     def close(self) -> None:

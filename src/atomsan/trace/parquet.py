@@ -107,6 +107,9 @@ class ParquetSource:
                     raise InputError("an event has a null", source=self._path)
                 yield Batch(given, *(column.to_numpy() for column in batch.columns))
                 given += len(batch)
+            if self.meta.events is not None and given != self.meta.events:
+                self.meta.complete = False
+                self.meta.warnings.append(f"it has {given} events, and says it has {self.meta.events}")
         except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
             raise InputError(f"cut or damaged after event {given}: {first_line(error)}", source=self._path) from error
         finally:

@@ -29,6 +29,7 @@ Source = str | os.PathLike[str] | BinaryIO
 
 MAX_LINE = 1 << 20
 CHUNK = 1 << 20
+MAX_NOTATION = 1 << 26
 BOM = b"\xef\xbb\xbf"
 
 
@@ -120,7 +121,7 @@ class NotationSource:
 
     def batches(self) -> Iterator[Batch]:
         try:
-            text = self._data.read_all().removeprefix(BOM).decode()
+            text = self._data.read_all(MAX_NOTATION).removeprefix(BOM).decode()
             self._builder.extend(from_notation(text))
         except UnicodeDecodeError as error:
             raise InputError(f"not valid UTF-8 at byte {error.start}", source=self._data.name) from error

@@ -28,7 +28,7 @@ KINDS: tuple[Kind, ...] = tuple(FIELDS)
 
 DEFAULTS: dict[tuple[Kind, str], str] = {("locks", "kind"): "lock", ("regions", "origin"): "foreign"}
 
-_FILE_LINE_COLUMN = re.compile(r"(?P<file>.*[^\d:].*?):(?P<line>\d{1,9})(?::(?P<column>\d{1,9}))?")
+_LINE_COLUMN = re.compile(r"(?P<before>[\d:]*?):(?P<line>\d{1,9})(?::(?P<column>\d{1,9}))?", re.ASCII)
 
 
 class Site(NamedTuple):
@@ -98,10 +98,13 @@ class SiteTable(SymbolTable):
     def site(self, number: int) -> Site:
         name = self.names[number]
         known = {field: self.get(number, field) for field in FIELDS["sites"]}
-        if known["file"] is None and (match := _FILE_LINE_COLUMN.fullmatch(name)):
+        # from the end, and in two steps, because a name may be a million letters
+        file = name.rstrip("0123456789:")
+        match = _LINE_COLUMN.fullmatch(name, len(file))
+        if known["file"] is None and file and match:
             column = match["column"]
             known |= {
-                "file": match["file"],
+                "file": file + match["before"],
                 "line": int(match["line"]),
                 "column": int(column) if column else None,
             }

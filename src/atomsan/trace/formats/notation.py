@@ -72,9 +72,9 @@ def _token(event: Event) -> str:
 
 
 def _escaped(name: str, signs: bytes) -> str:
-    # Blanks that are not ASCII separate events too, since str.split knows them.
+    # Blanks that are not ASCII separate events too, since str.split knows them; a byte order mark may be at the start.
     escaped = escape(name.encode(), signs).decode()
-    return "".join(escape(c.encode(), c.encode()).decode() if c.isspace() else c for c in escaped)
+    return "".join(escape(c.encode(), c.encode()).decode() if c.isspace() or c == "\ufeff" else c for c in escaped)
 
 
 class NotationWriter:

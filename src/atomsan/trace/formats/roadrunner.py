@@ -44,12 +44,15 @@ _FIELD = re.compile(
     r"(?P<object>[^.]*)\.(?P<class>[^.]*)\.(?P<field>[^./;\[]+)_(?:\\?\[)*(?:[BCDFIJSZ]|L[^;]+;)", re.DOTALL
 )
 
+# No Java name is longer. Of what is, these patterns could make work without end.
+_LONGEST_NAME = 4096
+
 _EVENT = re.compile(rb"@\s+(?P<word>\w+)\((?P<rest>.*)", re.DOTALL)
 
 
 def structure(name: str) -> dict[str, str]:
     """The object, class and field that a variable's name is made of; a static field has no object."""
-    match = _ELEMENT.fullmatch(name) or _FIELD.fullmatch(name)
+    match = (_ELEMENT.fullmatch(name) or _FIELD.fullmatch(name)) if len(name) <= _LONGEST_NAME else None
     if match is None:
         return {}
     parts = match.groupdict()

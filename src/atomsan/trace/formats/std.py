@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from atomsan.trace.symbols import Symbols
 
 _SIGNS = b"|\n\r%\0"
+_BOM = b"\xef\xbb\xbf"
 
 _OP = re.compile(rb"(?P<op>[^(]*)(?:\((?P<target>.*)\))?", re.DOTALL)
 _OPS = {op.short.encode(): op for op in Op}
@@ -65,7 +66,7 @@ class StdWriter:
 
     def __init__(self, stream: BinaryIO, symbols: Symbols) -> None:
         self._symbols = symbols
-        self._lines = LineWriter(stream, symbols, _SIGNS, self._spelled)
+        self._lines = LineWriter(stream, symbols, _SIGNS + _BOM[:1], self._spelled)
 
     def write(self, batch: Batch) -> None:
         self._lines.write(batch)
@@ -79,6 +80,8 @@ class StdWriter:
             return escape(name, _SIGNS + b"-") if name == b"-" else escape(name, _SIGNS) or b"-"
         if not name and kind != "regions":
             raise OutputError(f"number {number} of the {kind} has no name, which STD cannot carry")
+        if name.startswith(_BOM):  # at the start of a file it would not be taken for part of a name
+            return b"%EF%BB%BF" + escape(name.removeprefix(_BOM), _SIGNS)
         return escape(name, _SIGNS)
 
     def _position(self, number: int) -> bytes:

@@ -6,7 +6,7 @@ import os
 import platform
 import sys
 from collections.abc import Iterator
-from importlib import import_module, metadata
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +62,8 @@ def _facts() -> dict[str, Any]:
 
 
 def _version(library: str) -> str:
+    from importlib import metadata  # which imports json from Python 3.13 on
+
     try:
         return metadata.version(library)
     except metadata.PackageNotFoundError:

@@ -8,7 +8,7 @@ What passes from the trace on is an `EventSource`; what a trace is stored throug
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from atomsan.checkers.flat import FlatBatch
@@ -64,4 +64,13 @@ class Checker(Protocol):
 
     def result(self, stopped: str | None = None) -> Result:
         """The answer. `stopped` says why the end of the trace was not seen: what is not settled then is unknown."""
+        ...
+
+
+@runtime_checkable
+class RepeatingChecker(Checker, Protocol):
+    """A checker that may have to see the trace more than once."""
+
+    def again(self) -> bool:
+        """The end of the trace has come, and `feed` has never said True. True: feed all of it once more."""
         ...

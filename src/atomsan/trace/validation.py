@@ -6,24 +6,18 @@ malformed trace.
 
 from __future__ import annotations
 
-from array import array
-from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from queue import SimpleQueue
-from threading import Thread
 from typing import TYPE_CHECKING, NamedTuple
-
-import numpy as np
 
 from atomsan.errors import InputError, Place, shown
 from atomsan.trace._validate import Validator
+from atomsan.trace.event_map import EventMap
 from atomsan.trace.events import Batch
+from atomsan.worker import Worker
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from atomsan.trace.symbols import SymbolTable
     from atomsan.types import EventSource
 
@@ -99,9 +93,7 @@ class Checked:
         self.meta = source.meta
         self.lenient = lenient
         self.repairs = Repairs()
-        # Event _here[i] of this source is event _there[i] of the other; they run in step up to the next entry.
-        self._here = array("Q", [0])
-        self._there = array("Q", [0])
+        self._map = EventMap()
 
     def batches(self) -> Iterator[Batch]:
         return self._repaired_batches() if self.lenient else self._checked_batches()
@@ -112,7 +104,7 @@ class Checked:
         batches = iter(self.source.batches())
         unreadable: InputError | None = None
         before: Batch | None = None
-        with _Worker() as worker:
+        with Worker(validator.check, "atomsan-validate") as worker:
             while True:
                 try:
                     batch = next(batches, None)
@@ -125,7 +117,7 @@ class Checked:
                 if batch is None:
                     break
                 validator.grow(self.symbols)
-                worker.start(validator.check, batch)
+                worker.start(batch, len(batch))
                 before = batch
         if unreadable is not None:
             raise unreadable
@@ -145,8 +137,7 @@ class Checked:
                 yield repaired
 
     def place(self, event: int) -> Place:
-        at = bisect_right(self._here, event) - 1
-        return self.source.place(self._there[at] + event - self._here[at])
+        return self.source.place(self._map.origin(event))
 
     def fraction(self) -> float | None:
         """How much of the input was read so far, from 0 to 1, where that can be told."""
@@ -176,17 +167,8 @@ class Checked:
         thread, op, target, site, index = validator.repair(batch, report)
         for column in (thread, op, target, site):
             column.flags.writeable = False
-        self._note_shifts(index, batch.first, given)
+        self._map.note(given, batch.first, index)
         return Batch(given, thread, op, target, site)
-
-    def _note_shifts(self, index: NDArray[np.int64], first: int, given: int) -> None:
-        """Keep where the rows of a repaired batch stop being consecutive in the source."""
-        if not len(index):
-            return
-        breaks = np.flatnonzero(np.diff(index) != 1) + 1
-        for row in [0, *breaks.tolist()]:
-            self._here.append(given + row)
-            self._there.append(first + int(index[row]))
 
     def _error(self, validator: Validator, rule: int, batch: Batch) -> InputError:
         """The broken rule in words. Looked up in the tables only here: it happens once, or rarely."""
@@ -217,46 +199,3 @@ class Checked:
 
 def _name(table: SymbolTable, number: int, nameless: str = "a region") -> str:
     return (shown(table[number].encode()) or nameless) if number < len(table) else "?"
-
-
-class _Worker:
-    """Calls a function on a batch: a large one in another thread, beside whatever the caller does next."""
-
-    SMALL = 1 << 16
-
-    def __init__(self) -> None:
-        self._calls: SimpleQueue[tuple[Callable[[Batch], int], Batch] | None] = SimpleQueue()
-        self._results: SimpleQueue[int | BaseException] = SimpleQueue()
-        self._thread: Thread | None = None
-
-    def start(self, function: Callable[[Batch], int], batch: Batch) -> None:
-        """Begin one call. Its result must be taken before the next one begins."""
-        if len(batch) < self.SMALL:
-            self._results.put(function(batch))
-            return
-        if self._thread is None:
-            self._thread = Thread(target=self._run, name="atomsan-validate", daemon=True)
-            self._thread.start()
-        self._calls.put((function, batch))
-
-    def result(self) -> int:
-        result = self._results.get()
-        if isinstance(result, BaseException):
-            raise result
-        return result
-
-    def __enter__(self) -> _Worker:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._calls.put(None)
-
-    def _run(self) -> None:
-        while (call := self._calls.get()) is not None:
-            function, batch = call
-            try:
-                self._results.put(function(batch))
-            except BaseException as error:
-                self._results.put(error)
-            # A batch that is held on to cannot lend its memory to a later one.
-            del call, batch

@@ -1,0 +1,1 @@
+"""WHAT TO WATCH: the atomicity specification."""

@@ -1,0 +1,239 @@
+# cython: language_level=3, freethreading_compatible=True
+"""Regions of a trace dropped, and split at waits: one pass over the columns, a few operations an event.
+
+Dropping a region drops its begin and the end that matches it. A wait (a join or a take) ends the regions around it that
+are to be split, before it; they begin again before the thread's next event that is neither a wait nor their own end.
+So several waits in a row, and a wait at the end of a region, leave no empty transactions behind.
+
+Regions are split from the inside out, up to the first one that stays whole: what is around that one stays whole too, because
+a piece of it would have to end inside.
+"""
+
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport free, realloc
+from libc.string cimport memcpy, memset
+
+import numpy as np
+
+cdef enum:
+    READ, WRITE, ACQUIRE, RELEASE, FORK, JOIN, BEGIN, END, POST, TAKE
+
+# What is to be done with a region.
+cdef enum:
+    DROP = 1
+    SPLIT = 2
+
+cdef struct Open:
+    uint32_t region
+    uint32_t site         # of its begin: it begins again there
+    uint8_t marks         # of the region when it began
+    uint8_t suspended     # it was ended by a wait, and did not begin again yet
+
+cdef struct ThreadRow:
+    Open *open            # its open regions, innermost last
+    uint32_t depth
+    uint32_t room
+    uint32_t suspended    # how many of them are
+
+
+cdef void *more(void *rows, size_t old, size_t new) except NULL:
+    cdef void *bigger = realloc(rows, new)
+    if bigger == NULL:
+        raise MemoryError
+    memset(<char *> bigger + old, 0, new - old)
+    return bigger
+
+
+cdef class RegionRewriter:
+    """The open regions of each thread. The trace must be well-formed.
+
+    It may be first used in the middle of a trace, if no region that is open there is to be dropped or split.
+    """
+
+    cdef ThreadRow *rows
+    cdef size_t threads
+    cdef uint8_t *marks           # by region
+    cdef size_t regions
+    # the rows of the batch in the making; kept from batch to batch for its room
+    cdef uint32_t *out_thread
+    cdef uint8_t *out_op
+    cdef uint32_t *out_target
+    cdef uint32_t *out_site
+    cdef int64_t *out_index
+    cdef size_t count
+    cdef size_t room
+
+    def __dealloc__(self):
+        cdef size_t t
+        for t in range(self.threads):
+            free(self.rows[t].open)
+        free(self.rows)
+        free(self.marks)
+        free(self.out_thread)
+        free(self.out_op)
+        free(self.out_target)
+        free(self.out_site)
+        free(self.out_index)
+
+    def grow(self, size_t threads, size_t regions):
+        """Take note of how many threads and regions there are now."""
+        if threads > self.threads:
+            threads += threads // 2
+            self.rows = <ThreadRow *> more(
+                self.rows, self.threads * sizeof(ThreadRow), threads * sizeof(ThreadRow)
+            )
+            self.threads = threads
+        if regions > self.regions:
+            regions += regions // 2
+            self.marks = <uint8_t *> more(self.marks, self.regions, regions)
+            self.regions = regions
+
+    def mark(self, dropped, split):
+        """Say of regions, before they occur, that they are to be dropped, or split."""
+        for region in dropped:
+            self.marks[<size_t> region] |= DROP
+        for region in split:
+            self.marks[<size_t> region] |= SPLIT
+
+    def rewrite(self, batch):
+        """(thread, op, target, site, index): the new events, and which event of the batch each comes from."""
+        cdef const uint32_t[::1] thread = batch.thread
+        cdef const uint8_t[::1] op = batch.op
+        cdef const uint32_t[::1] target = batch.target
+        cdef const uint32_t[::1] site = batch.site
+        cdef size_t i, count = op.shape[0]
+        cdef bint fits = True
+        self.count = 0
+        with nogil:
+            for i in range(count):
+                if not self.step(thread[i], op[i], target[i], site[i], i):
+                    fits = False
+                    break
+        if not fits:
+            raise MemoryError
+        return self.taken()
+
+    cdef taken(self):
+        cdef uint32_t[::1] threads, targets, sites
+        cdef uint8_t[::1] ops
+        cdef int64_t[::1] indexes
+        cdef size_t n = self.count
+        columns = (
+            np.empty(n, np.uint32),
+            np.empty(n, np.uint8),
+            np.empty(n, np.uint32),
+            np.empty(n, np.uint32),
+            np.empty(n, np.int64),
+        )
+        threads, ops, targets, sites, indexes = columns
+        if n:
+            memcpy(&threads[0], self.out_thread, 4 * n)
+            memcpy(&ops[0], self.out_op, n)
+            memcpy(&targets[0], self.out_target, 4 * n)
+            memcpy(&sites[0], self.out_site, 4 * n)
+            memcpy(&indexes[0], self.out_index, 8 * n)
+        return columns
+
+    cdef bint step(self, uint32_t t, uint8_t op, uint32_t target, uint32_t site, size_t i) noexcept nogil:
+        """One event. False if there is not enough memory."""
+        cdef ThreadRow *row = self.rows + t
+        cdef Open *region
+        if op == END and row.depth:
+            row.depth -= 1
+            region = row.open + row.depth
+            if region.marks & DROP:
+                return True
+            if region.suspended:
+                row.suspended -= 1
+                return True
+        elif op == JOIN or op == TAKE:
+            if not self.suspend(row, t, site, i):
+                return False
+        elif op == BEGIN:
+            if row.depth == row.room and not deeper(row):
+                return False
+            region = row.open + row.depth
+            if self.marks[target] & DROP == 0 and row.suspended and not self.resume(row, t, i):
+                return False
+            region.region = target
+            region.site = site
+            region.marks = self.marks[target]
+            region.suspended = False
+            row.depth += 1
+            if region.marks & DROP:
+                return True
+        elif row.suspended and not self.resume(row, t, i):
+            return False
+        return self.put(t, op, target, site, i)
+
+    cdef bint suspend(self, ThreadRow *row, uint32_t t, uint32_t site, size_t i) noexcept nogil:
+        cdef uint32_t k = row.depth
+        cdef Open *region
+        while k:
+            k -= 1
+            region = row.open + k
+            if region.marks & DROP or region.suspended:
+                continue
+            if region.marks & SPLIT == 0:
+                break
+            region.suspended = True
+            row.suspended += 1
+            if not self.put(t, END, region.region, site, i):
+                return False
+        return True
+
+    cdef bint resume(self, ThreadRow *row, uint32_t t, size_t i) noexcept nogil:
+        cdef uint32_t k
+        cdef Open *region
+        for k in range(row.depth):
+            region = row.open + k
+            if region.suspended:
+                region.suspended = False
+                if not self.put(t, BEGIN, region.region, region.site, i):
+                    return False
+        row.suspended = 0
+        return True
+
+    cdef inline bint put(self, uint32_t t, uint8_t op, uint32_t target, uint32_t site, size_t i) noexcept nogil:
+        if self.count == self.room and not self.widen():
+            return False
+        self.out_thread[self.count] = t
+        self.out_op[self.count] = op
+        self.out_target[self.count] = target
+        self.out_site[self.count] = site
+        self.out_index[self.count] = i
+        self.count += 1
+        return True
+
+    cdef bint widen(self) noexcept nogil:
+        """Room for twice as many rows."""
+        cdef size_t room = 2 * self.room + 1024
+        cdef void *thread = realloc(self.out_thread, 4 * room)
+        if thread != NULL:
+            self.out_thread = <uint32_t *> thread
+        cdef void *op = realloc(self.out_op, room)
+        if op != NULL:
+            self.out_op = <uint8_t *> op
+        cdef void *target = realloc(self.out_target, 4 * room)
+        if target != NULL:
+            self.out_target = <uint32_t *> target
+        cdef void *site = realloc(self.out_site, 4 * room)
+        if site != NULL:
+            self.out_site = <uint32_t *> site
+        cdef void *index = realloc(self.out_index, 8 * room)
+        if index != NULL:
+            self.out_index = <int64_t *> index
+        if thread == NULL or op == NULL or target == NULL or site == NULL or index == NULL:
+            return False
+        self.room = room
+        return True
+
+
+cdef bint deeper(ThreadRow *row) noexcept nogil:
+    """Room for twice as many open regions."""
+    cdef Open *bigger = <Open *> realloc(row.open, (2 * row.room + 4) * sizeof(Open))
+    if bigger == NULL:
+        return False
+    row.open = bigger
+    row.room = 2 * row.room + 4
+    return True

@@ -15,6 +15,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import checking
 import reading
 import tool
 from harness import Row, save, show
@@ -28,6 +29,10 @@ def benchmarks(directory: Path, repeat: int, scale: float) -> dict[str, Iterator
     return {
         "start-up": tool.start_up(2 * repeat),
         "reading": reading.reading(directory, repeat, events),
+        "checking": checking.in_memory(directory, repeat, events),
+        "checking-growth": checking.growth(repeat, 8 * events // 10),
+        "violations": checking.every_violation(repeat, events),
+        "check": checking.whole_process(directory, repeat, events),
         "generator": tool.generator(directory, min(repeat, 3), events),
         "growth": reading.growth(directory, min(repeat, 3), 10 * events),
         "memory": reading.memory(directory, 10 * events),

@@ -24,7 +24,7 @@ K = TypeVar("K")
 def first_violation(steps: Sequence[Step], loops: Collection[str] = ()) -> int | None:
     """The place (in the list of events) at which Algorithm 1 reports, or None: serializable."""
     run = _Run(loops)
-    for place, event in enumerate(normalise(steps)):
+    for place, event in enumerate(normalise(steps, loops)):
         if run.violates(event):
             return place
     return None

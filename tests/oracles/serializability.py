@@ -33,7 +33,7 @@ class Edge(NamedTuple):
 
 def serializable(steps: Sequence[Step], loops: Collection[str] = ()) -> bool:
     """Definition 1, to the letter."""
-    events = normalise(steps)
+    events = normalise(steps, loops)
     owner = owners(transactions(events))
     precedes: Graph = {transaction: set() for transaction in set(owner.values())}
     for later, before in enumerate(happens_before(events, loops)):
@@ -57,7 +57,7 @@ def reachable(graph: Graph, start: int) -> set[int]:
 
 def shortest_cycle(steps: Sequence[Step], loops: Collection[str] = ()) -> list[Edge] | None:
     """A shortest cycle of direct conflicts between transactions, as a witness; None if there is none."""
-    events = normalise(steps)
+    events = normalise(steps, loops)
     found = transactions(events)
     owner = owners(found)
     causes: dict[tuple[int, int], tuple[int, int]] = {}

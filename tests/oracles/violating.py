@@ -29,7 +29,7 @@ class Violation(NamedTuple):
 
 
 def violations(steps: Sequence[Step], loops: Collection[str] = ()) -> list[Violation]:
-    events = normalise(steps)
+    events = normalise(steps, loops)
     found = transactions(events)
     owner = owners(found)
     before = happens_before(events, loops)

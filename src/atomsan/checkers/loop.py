@@ -2,7 +2,8 @@
 
 Checkers run one after the other on each batch, while the next batch is being made. A checker that has made up
 its mind is not fed any more; when all have, or the time is up, or somebody interrupts, the loop ends and
-every checker says what it knows.
+every checker says what it knows. A checker may ask for a second pass (see `types.RepeatingChecker`): then the trace is
+opened again.
 """
 
 from __future__ import annotations
@@ -13,16 +14,21 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from atomsan.checkers.flat import flattened
+from atomsan.trace.trace import Trace
+from atomsan.types import RepeatingChecker
+from atomsan.worker import Worker
 
 if TYPE_CHECKING:
     from atomsan.checkers.flat import FlatBatch
     from atomsan.checkers.results import Result
     from atomsan.types import Checker, EventSource
 
+ONCE = "the trace can be read only once, and this checker needs it twice"
+
 
 @dataclass
 class Run:
-    """What came of one pass."""
+    """What came of checking a trace."""
 
     results: list[Result]
     events: int = 0
@@ -38,28 +44,72 @@ def run_checkers(
     *,
     timeout: float | None = None,
     on_batch: Callable[[FlatBatch], None] = lambda batch: None,
+    reopen: Callable[[], EventSource] | None = None,
 ) -> Run:
-    """Feed a source's batches to the checkers, to the end of the trace or as far as it goes."""
+    """Feed a source's batches to the checkers, to the end of the trace or as far as it goes.
+
+    `reopen` gives the same source from its beginning, for checkers that need it twice; a `Trace` can do without.
+    """
+    if isinstance(source, Trace):
+        reopen = reopen or (lambda: source)
+    run = Run([], seconds=dict.fromkeys((checker.name for checker in checkers), 0.0))
     deadline = None if timeout is None else time.monotonic() + timeout
-    run = Run([])
+    why: dict[str, str] = {}
     busy = list(checkers)
-    times = dict.fromkeys((checker.name for checker in checkers), 0.0)
     try:
-        for batch in flattened(source):
-            for checker in list(busy):
-                start = time.perf_counter()
-                if checker.feed(batch):
-                    busy.remove(checker)
-                times[checker.name] += time.perf_counter() - start
-            run.events = batch.first + len(batch)
-            on_batch(batch)
-            if not busy:
+        _pass(source, busy, run, deadline, on_batch)
+        while run.stopped is None and (busy := [checker for checker in busy if _again(checker)]):
+            if reopen is None:
+                why = dict.fromkeys((checker.name for checker in busy), ONCE)
                 break
-            if deadline is not None and time.monotonic() > deadline:
-                run.stopped = "out of time"
-                break
+            _pass(reopen(), busy, run, deadline, lambda batch: None)
     except KeyboardInterrupt:
         run.stopped = "interrupted"
-    run.results = [checker.result(stopped=run.stopped if checker in busy else None) for checker in checkers]
-    run.seconds = times
+    if run.stopped:
+        why = dict.fromkeys((checker.name for checker in busy), run.stopped)
+    run.results = [checker.result(stopped=why.get(checker.name)) for checker in checkers]
     return run
+
+
+def _again(checker: Checker) -> bool:
+    return isinstance(checker, RepeatingChecker) and checker.again()
+
+
+def _pass(
+    source: EventSource,
+    busy: list[Checker],
+    run: Run,
+    deadline: float | None,
+    on_batch: Callable[[FlatBatch], None],
+) -> None:
+    """One pass. What leaves `busy` has made up its mind."""
+
+    def feed(batch: FlatBatch) -> None:
+        for checker in list(busy):
+            start = time.perf_counter()
+            if checker.feed(batch):
+                busy.remove(checker)
+            run.seconds[checker.name] += time.perf_counter() - start
+
+    before: FlatBatch | None = None
+    with Worker(feed, "atomsan-check") as worker:
+        for batch in flattened(source):
+            if before is not None:
+                worker.result()
+                _done(before, run, on_batch)
+                before = None
+                if not busy:
+                    break
+                if deadline is not None and time.monotonic() > deadline:
+                    run.stopped = "out of time"
+                    break
+            worker.start(batch, len(batch))
+            before = batch
+        if before is not None:
+            worker.result()
+            _done(before, run, on_batch)
+
+
+def _done(batch: FlatBatch, run: Run, on_batch: Callable[[FlatBatch], None]) -> None:
+    run.events = max(run.events, batch.first + len(batch))
+    on_batch(batch)

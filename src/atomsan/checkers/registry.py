@@ -28,6 +28,36 @@ def _empty() -> Checker:
     return EmptyChecker()
 
 
+def _aerodrome() -> Checker:
+    from atomsan.checkers.aerodrome import AeroDromeChecker
+
+    return AeroDromeChecker()
+
+
+def _regiontrack() -> Checker:
+    from atomsan.checkers.regiontrack import RegionTrackChecker
+
+    return RegionTrackChecker()
+
+
+def _davida() -> Checker:
+    from atomsan.checkers.davida import DavidaChecker
+
+    return DavidaChecker()
+
+
+def _velodrome() -> Checker:
+    from atomsan.checkers.velodrome import VelodromeChecker
+
+    return VelodromeChecker()
+
+
+def _doublechecker() -> Checker:
+    from atomsan.checkers.doublechecker import DoubleChecker
+
+    return DoubleChecker()
+
+
 CHECKERS: dict[str, Entry] = {
     entry.name: entry
     for entry in (
@@ -38,6 +68,46 @@ CHECKERS: dict[str, Entry] = {
             "linear",
             "",
             _empty,
+        ),
+        Entry(
+            "aerodrome",
+            "the trace is conflict-serializable",
+            "exact; stops at the event that closes the first cycle, and says whose",
+            "linear; memory follows variables and active transactions",
+            "aerodrome-2020",
+            _aerodrome,
+        ),
+        Entry(
+            "velodrome",
+            "the trace is conflict-serializable",
+            "exact; stops at the first cycle, which it shows",
+            "linear while transactions can be forgotten; a graph of those that cannot",
+            "aerodrome-2020, davida-2022 (baseline)",
+            _velodrome,
+        ),
+        Entry(
+            "doublechecker",
+            "the trace is conflict-serializable",
+            "exact after pass two; a cycle",
+            "two passes over a stored trace; else as velodrome",
+            "aerodrome-2020, davida-2022 (baseline)",
+            _doublechecker,
+        ),
+        Entry(
+            "regiontrack",
+            "every transaction is atomic",
+            "every violating transaction, every violation counted; and whether the trace is serializable",
+            "linear",
+            "davida-2022",
+            _regiontrack,
+        ),
+        Entry(
+            "davida",
+            "every transaction is atomic",
+            "the same, each violation with a witness",
+            "linear",
+            "davida-2022",
+            _davida,
         ),
     )
 }

@@ -5,9 +5,14 @@ Nothing here knows names, files or people: findings are made from it, and report
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, overload
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 Verdict = Literal["holds", "violated", "unknown"]
 
@@ -32,6 +37,38 @@ class Transaction(NamedTuple):
     number: int
 
 
+class TransactionList(Sequence[Transaction]):
+    """Transactions in an array of (thread, number): a trace can have ten million."""
+
+    def __init__(self, rows: npt.NDArray[np.uint32]) -> None:
+        self.rows = rows
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @overload
+    def __getitem__(self, index: int) -> Transaction: ...
+    @overload
+    def __getitem__(self, index: slice) -> TransactionList: ...
+    def __getitem__(self, index: int | slice) -> Transaction | TransactionList:
+        if isinstance(index, slice):
+            return TransactionList(self.rows[index])
+        thread, number = self.rows[index].tolist()
+        return Transaction(thread, number)
+
+    def __iter__(self) -> Iterator[Transaction]:
+        for start in range(0, len(self), 4096):
+            yield from map(Transaction._make, self.rows[start : start + 4096].tolist())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"TransactionList({len(self)} transactions)"
+
+
 class Step(NamedTuple):
     """One event of a witness. `edge` says why it comes before the next step; the last one's leads to the first."""
 
@@ -48,6 +85,24 @@ class Step(NamedTuple):
 
 
 NO_REGION = 0xFFFFFFFF
+
+
+class Closing(NamedTuple):
+    """The event that closes the first cycle.
+
+    Its transaction is `thread`:`number`. The event comes after one of the transaction `other` (number 0: outside
+    regions) because of `edge`, and `other` comes after `thread`:`number`, directly or through more transactions.
+    """
+
+    event: int
+    thread: int
+    op: int
+    target: int
+    site: int
+    number: int
+    region: int
+    edge: Edge
+    other: Transaction
 
 
 @dataclass
@@ -68,9 +123,12 @@ class Result:
     verdict: Verdict
     serializable: bool | None = None
     violations: int | None = None
-    transactions: list[Transaction] = field(default_factory=list)
+    transactions: Sequence[Transaction] = field(default_factory=list)
     witnesses: list[Witness] = field(default_factory=list)
     first_event: int | None = None
+    """The first event after which the trace is not serializable."""
+    closing: Closing | None = None
+    """What closes the first cycle, from a checker that keeps no witness."""
     counters: dict[str, int] = field(default_factory=dict)
     reason: str | None = None
     """Why the verdict is unknown."""

@@ -5,9 +5,12 @@ To an algorithm, a re-entrant acquire or release is no event, nor is one of a lo
 they become NOTHING. Of nested regions only the outermost begins and ends a transaction: the begin and end of the others
 become INNER, events of their transaction that mean nothing by themselves. And a trace that ends inside regions goes on
 with their ends. All this is done once, for every checker.
+
+Two steps, block after block: where are the acquires, releases, begins and ends, and what becomes of each. Neither has a
+branch on what an event is, which cannot be foretold.
 """
 
-from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from libc.stdint cimport uint8_t, uint16_t, uint32_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memset
 
@@ -15,6 +18,11 @@ import numpy as np
 
 cdef enum:
     READ, WRITE, ACQUIRE, RELEASE, FORK, JOIN, BEGIN, END, POST, TAKE, NOTHING, INNER
+
+cdef enum:
+    PAIRED = 0xFA     # op & PAIRED is ACQUIRE for acquire, release, begin and end alone
+    LOOP = 1 << 30    # as if it were held for ever, so that no acquire is the outermost
+    BLOCK = 4096
 
 
 cdef void *grown(void *rows, size_t old, size_t new) except NULL:
@@ -31,15 +39,14 @@ cdef class Flattener:
     cdef uint32_t *regions        # by thread: open regions
     cdef uint32_t *outermost      # by thread: the outermost open region
     cdef size_t threads
-    cdef uint32_t *locks          # by lock: acquires minus releases
-    cdef uint8_t *loops           # by lock: whether it is one of kind `loop`
+    cdef uint32_t *locks          # by lock: acquires minus releases, from LOOP on for one of kind `loop`
     cdef size_t lock_count
+    cdef uint32_t ignored         # the outermost region of nobody
 
     def __dealloc__(self):
         free(self.regions)
         free(self.outermost)
         free(self.locks)
-        free(self.loops)
 
     def grow(self, size_t threads, size_t locks, loops=()):
         """Take note of how many threads and locks there are now, and which new locks are loops."""
@@ -51,44 +58,48 @@ cdef class Flattener:
         if locks > self.lock_count:
             locks += locks // 2
             self.locks = <uint32_t *> grown(self.locks, 4 * self.lock_count, 4 * locks)
-            self.loops = <uint8_t *> grown(self.loops, self.lock_count, locks)
             self.lock_count = locks
         for loop in loops:
-            self.loops[<size_t> loop] = 1
+            self.locks[<size_t> loop] = LOOP
 
     def flatten(self, const uint32_t[::1] thread, const uint8_t[::1] op, const uint32_t[::1] target):
         """The operations as the algorithms see them."""
-        cdef uint64_t i, count = op.shape[0]
-        cdef uint8_t o
-        cdef uint32_t t, x
-        flat = np.empty(count, np.uint8)
+        cdef size_t at = 0, size, count = op.shape[0]
+        flat = np.array(op)
         cdef uint8_t[::1] out = flat
         with nogil:
-            for i in range(count):
-                o = op[i]
-                if ACQUIRE <= o <= END and not FORK <= o <= JOIN:
-                    t, x = thread[i], target[i]
-                    if o == ACQUIRE:
-                        if self.locks[x] or self.loops[x]:
-                            o = NOTHING
-                        self.locks[x] += 1
-                    elif o == RELEASE:
-                        self.locks[x] -= 1
-                        if self.locks[x] or self.loops[x]:
-                            o = NOTHING
-                    elif o == BEGIN:
-                        if self.regions[t]:
-                            o = INNER
-                        else:
-                            self.outermost[t] = x
-                        self.regions[t] += 1
-                    else:
-                        self.regions[t] -= 1
-                        if self.regions[t]:
-                            o = INNER
-                out[i] = o
+            while at < count:
+                size = count - at if count - at < BLOCK else BLOCK
+                self.flatten_block(&thread[at], &out[at], &target[at], size)
+                at += size
         flat.flags.writeable = False
         return flat
+
+    cdef void flatten_block(
+        self, const uint32_t *thread, uint8_t *op, const uint32_t *target, size_t count
+    ) noexcept nogil:
+        cdef uint16_t found[BLOCK]
+        cdef size_t k, i, pairs = 0
+        cdef uint32_t is_region, was, now, begins
+        cdef uint32_t *counters[2]
+        cdef const uint32_t *numbers[2]
+        cdef uint32_t *outermost[2]
+        counters[0], counters[1] = self.locks, self.regions
+        numbers[0], numbers[1] = target, thread
+        outermost[0], outermost[1] = &self.ignored, self.outermost
+        for i in range(count):
+            found[pairs] = <uint16_t> i
+            pairs += (op[i] & PAIRED) == ACQUIRE
+        for k in range(pairs):
+            i = found[k]
+            is_region = op[i] >> 2
+            was = counters[is_region][numbers[is_region][i]]
+            now = was + 1 - 2 * (op[i] & 1)
+            counters[is_region][numbers[is_region][i]] = now
+            begins = (op[i] == BEGIN) & (was == 0)
+            outermost[begins][thread[i] & (0 - begins)] = target[i]
+            # outermost is what moves the counter between 0 and 1
+            op[i] = op[i] if was + now == 1 else <uint8_t> (NOTHING + is_region)
 
     def open_regions(self):
         """(thread, outermost region) of each thread that is inside one, and no longer after this."""

@@ -1,0 +1,153 @@
+"""How fast traces are checked, against `md5sum` on the text of the same trace in the same run.
+
+`in_memory` measures what the checkers do, flattening included: the columns are there already. `whole_process` is what a
+user waits for: `atomsan check` from text, with its start.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from harness import Row, atomsan, best, command
+
+from atomsan.checkers.loop import run_checkers
+from atomsan.checkers.registry import CHECKERS
+from atomsan.trace.events import Batch
+from atomsan.trace.generator import Generated, generate, options_for
+from atomsan.trace.writing import write_trace
+
+MILLION = 1_000_000
+
+
+@dataclass(frozen=True)
+class Load:
+    """A trace, and by checker the most that it may take, in units of md5sum; None: the figure only informs."""
+
+    name: str
+    kind: str
+    shape: dict[str, Any]
+    limits: dict[str, float | None]
+
+    def source(self, events: int) -> Generated:
+        return generate(options_for(self.kind, events=events, **self.shape))
+
+    def text(self, directory: Path, events: int) -> Path:
+        path = directory / f"{self.name.replace(' ', '-')}-{events}.std"
+        if not path.exists():
+            write_trace(self.source(events), path)
+        return path
+
+
+LOADS = [
+    Load(
+        "8 threads, 100k variables",
+        "serializable",
+        {"threads": 8, "variables": 100_000},
+        {"empty": None, "aerodrome": 0.8, "velodrome": 8.0, "doublechecker": None},
+    ),
+    Load(
+        "32 threads, 1M variables",
+        "serializable",
+        {"threads": 32, "variables": MILLION},
+        {"empty": None, "aerodrome": 1.0, "velodrome": 10.0},
+    ),
+    Load(
+        "a long region, 16 threads",
+        "long-region",
+        {"threads": 16},
+        {"empty": None, "aerodrome": 2.5},
+    ),
+]
+
+
+class InMemory:
+    """The batches of a generated trace, made beforehand."""
+
+    def __init__(self, source: Generated) -> None:
+        self.symbols, self.meta, self.place = source.symbols, source.meta, source.place
+        self._batches = list(source.batches())
+
+    def batches(self) -> Iterator[Batch]:
+        return iter(self._batches)
+
+
+def in_memory(directory: Path, repeat: int, events: int) -> Iterator[Row]:
+    for load in LOADS:
+        source = InMemory(load.source(events))
+        checksum, *times = best(
+            repeat,
+            command("md5sum", load.text(directory, events)),
+            *(_check(source, name) for name in load.limits),
+        )
+        for (name, limit), time in zip(load.limits.items(), times, strict=True):
+            yield Row(
+                f"{name}, {load.name}: columns in memory / md5sum",
+                time / checksum,
+                "x",
+                limit,
+                detail=f"{time:.3f} s, md5sum {checksum:.3f} s, {events / time / MILLION:.1f} Mev/s",
+            )
+
+
+def _check(source: InMemory, name: str, verdict: str = "holds") -> Callable[[], object]:
+    def run() -> None:
+        (result,) = run_checkers(source, [CHECKERS[name].make()], reopen=lambda: source).results
+        assert result.verdict in (verdict, "unknown")
+
+    return run
+
+
+def growth(repeat: int, most: int) -> Iterator[Row]:
+    """Velodrome where it can forget transactions: twice the events, at most 2.2 times the time."""
+    sizes = [most // 8, most // 4, most // 2, most]
+    sources = [InMemory(LOADS[0].source(size)) for size in sizes]
+    times = best(repeat, *(_check(source, "velodrome") for source in sources))
+    pairs = itertools.pairwise(zip(sizes, times, strict=True))
+    for (smaller, before), (larger, after) in pairs:
+        yield Row(
+            f"velodrome, growth from {smaller / MILLION:g} to {larger / MILLION:g} million events",
+            after / before,
+            "x the time",
+            2.2,
+            detail=f"{before:.3f} s, {after:.3f} s",
+        )
+
+
+def every_violation(repeat: int, events: int) -> Iterator[Row]:
+    """RegionTrack and Davida where some thousand transactions violate, against AeroDrome's rate.
+
+    AeroDrome would stop at the first violation, so it gets the same load without any.
+    """
+    shape = LOADS[0].shape
+    violating = InMemory(generate(options_for("violating", events=events, violations=events // 2000, **shape)))
+    aerodrome, *times = best(
+        repeat,
+        _check(InMemory(LOADS[0].source(events)), "aerodrome"),
+        _check(violating, "regiontrack", "violated"),
+        _check(violating, "davida", "violated"),
+    )
+    for name, time in zip(("regiontrack", "davida"), times, strict=True):
+        yield Row(
+            f"{name}, {events // 2000} violations, {LOADS[0].name} / aerodrome without any",
+            time / aerodrome,
+            "x",
+            4.0,
+            detail=f"{time:.3f} s, {events / time / MILLION:.1f} Mev/s, aerodrome {aerodrome:.3f} s",
+        )
+
+
+def whole_process(directory: Path, repeat: int, events: int) -> Iterator[Row]:
+    for load in LOADS:
+        text = load.text(directory, events)
+        checksum, time = best(repeat, command("md5sum", text), atomsan("check", "--algorithm", "aerodrome", text))
+        yield Row(
+            f"atomsan check --algorithm aerodrome, {load.name} / md5sum",
+            time / checksum,
+            "x",
+            2.8,
+            detail=f"{time:.3f} s, md5sum {checksum:.3f} s",
+        )

@@ -1,0 +1,42 @@
+"""Davida: every transaction that is not atomic, and every violation with a witness.
+
+Paper: davida-2022. Departures: see `engines/_violations.pyx`; and AeroDrome decides whether the trace is
+serializable (why, in `violating`).
+
+The counters are those of the paper's tables III to VI. `witnesses` is `violations`: each has one. Of those that look
+the same the result has the first, with a count. `distinct_witnesses` are sequences of transactions, of which at most
+the first million of a transaction are told apart.
+"""
+
+from __future__ import annotations
+
+from atomsan.checkers.results import Edge, Result, Step, Transaction, Witness
+from atomsan.checkers.violating import ViolatingChecker
+
+# The engine numbers them in this order.
+_EDGES = tuple(Edge)
+
+
+class DavidaChecker(ViolatingChecker):
+    name = "davida"
+    witnesses = True
+
+    def result(self, stopped: str | None = None) -> Result:
+        result = super().result(stopped)
+        result.witnesses = [
+            Witness([Step._make((*step[:-1], _EDGES[step[-1]])) for step in steps], Transaction(thread, number), count)
+            for thread, number, count, steps in self.engine.groups
+        ]
+        return result
+
+    def _counters(self) -> dict[str, int]:
+        engine = self.engine
+        return super()._counters() | {
+            "witnesses": engine.violations,
+            "distinct_witnesses": engine.distinct,
+            "visited": engine.visited,
+            "kept": engine.kept,
+            "skipped": engine.dependencies - engine.kept,
+            "largest_forest": engine.largest_forest,
+            "witnesses_dropped": engine.dropped,
+        }

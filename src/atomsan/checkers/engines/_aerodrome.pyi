@@ -1,0 +1,13 @@
+import numpy as np
+from numpy.typing import NDArray
+
+class AeroDrome:
+    events: int
+    transactions: int
+    most_active: int
+    collections: int
+    most_nodes: int
+    def __init__(self, least_garbage: int = ...) -> None: ...
+    def grow(self, threads: int, variables: int, locks: int, handovers: int) -> None: ...
+    def feed(self, thread: NDArray[np.uint32], op: NDArray[np.uint8], target: NDArray[np.uint32]) -> int: ...
+    def closing(self) -> tuple[int, int, int, int, int, bool]: ...

@@ -1,0 +1,1142 @@
+# cython: language_level=3, freethreading_compatible=True
+"""Every violating transaction of a trace and every violation, with a witness for each where they are wanted.
+
+Paper: Ma, Ashraf, Chan, "Davida: A Decentralization Approach to Localizing Transaction Sequences for Debugging
+Transactional Atomicity Violations", 2022. A violation is a dependency e_a -> e_b between two threads where the begin of
+e_b's transaction happens before e_a, event by event. With `witnesses` off this is what the paper says of RegionTrack.
+
+Departures, and why:
+
+- One engine for both checkers. The paper gives Davida its trees and takes the test `tx_j.begin -> e_a` from
+  RegionTrack's vector clocks. But once M_w(u) holds the *event* at which thread u came to know the active transaction
+  of w, and not the transaction of that event, the test is M_w(u) <= e_a, one comparison of event numbers: what a thread
+  knows, it keeps knowing. So there are no clocks, and RegionTrack is Davida that does not write down who told whom.
+- M is kept by the thread that knows (a row a thread), not by the tree: a dependency u -> v then asks "what does u know
+  that v does not", which is an AND of bit masks, in place of a question to every tree (algorithm 1, line 14).
+- Trees grow at events: e_p of an edge (line 19) is the stamp in M, so `isIncreasing` is exact. The paper's shortcut by
+  transactions (algorithm 2, line 6) is not needed.
+- Dependencies are those of its section III.B, and fork, join and hand-overs (TRAPS 7 and 8). `was read` is cleared by a
+  write: the public code forgets that.
+- Only regular transactions have trees: nothing violates a unary one.
+- Of witnesses that look the same (region, target of e_b, places of the two local accesses) the first is kept whole,
+  with a count. When `limit` groups are full, the target no longer tells them apart; what finds no group after twice as
+  many is counted in `dropped`.
+
+Shadow state (the paper's symbol, who owns it, what holds):
+
+  threads[s]        one for each live thread; s is its slot. Slot 0 is nobody and never knows anything.
+    .known          {v : M_v(s) is defined}, in chunks of 64 active transactions, ascending; no chunk is empty.
+      .since[v]     M_v(s): the event at which s came to know v's begin. At most s's last event.
+      .node[v]      where s stands in HBT_v. Witnesses only.
+    .active         delta_s, as number in `actives` plus 1; 0 outside regions. Then s knows it, since its begin.
+    .oldest         the least of `since`: what it accessed before is void, for whatever it knew then has ended. Void
+                    accesses tell nobody anything, so they are dropped where they are in the way. (An order that is
+                    seen for it, or not, would tell as little: a read knows what the write before it knew, a take
+                    what the posts before it knew, so these are void too.)
+    .knows          how many v it knows. A joined thread's slot is used again when this is 0: then none of its accesses
+                    can say anything of a transaction that is active now, and `since` of the slot's next owner
+                    is later than all of them.
+    .forked         the fork that made it; looked at once, at its first event.
+    .last .shown    its last event, and its last one but for begins and ends of inner regions: e_a of a join.
+  actives[v]        delta of some thread: `begin` makes it, `end` clears it from everybody who knows it.
+    .knowers        the threads in HBT_v, in the order they came; the root first.
+    .edges          by knower: the dependency by which it came, and the parent that told it, which came before.
+    .seen           the hashes of the transaction sequences of its witnesses, so that distinct ones can be counted: a
+                    sequence names the violating transaction, so no other one can have the same. At most MOST_SEEN.
+  variables[x]      .write is the last write; .read and the row .reads hold each thread's last read since then, but for
+                    void ones. No thread is in both.
+  releases[l]       the last release.
+  handovers[h]      each thread's last post and last take, but for void ones.
+
+Who owns it: the engine, all of it. Rows and chunks that are free wait in lists by size.
+"""
+
+cimport cython
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free, malloc, realloc
+from libc.string cimport memcpy, memset
+
+import numpy as np
+
+cdef extern from *:
+    """
+    #include <stdlib.h>
+    #define atomsan_prefetch(address) __builtin_prefetch(address, 1)
+    #define atomsan_lowest(mask) __builtin_ctzll(mask)
+    """
+    void atomsan_prefetch(const void *address) noexcept nogil
+    int atomsan_lowest(uint64_t mask) noexcept nogil
+    void *aligned_alloc(size_t alignment, size_t size) noexcept nogil
+
+cdef enum:
+    # the numbers of events.Op, and of checkers.flat
+    READ, WRITE, ACQUIRE, RELEASE, FORK, JOIN, BEGIN, END, POST, TAKE, NOTHING, INNER
+
+cdef enum:
+    # the order of results.Edge
+    WRITE_READ, READ_WRITE, WRITE_WRITE, BY_LOCK, BY_FORK, BY_JOIN, BY_HAND_OVER, PROGRAM_ORDER
+
+cdef uint64_t NEVER = <uint64_t> -1
+
+cdef enum:
+    NOBODY = 0
+    NO_REGION = 0xFFFFFFFF
+    FRESH = 0x80000000          # in slot_of: forked, and no event yet
+    AHEAD = 16                  # so many events ahead a variable is fetched
+    LINE = 64                   # bytes of a cache line, and of a Variable
+    CACHED_ROWS = 1024          # so many rows stay in the cache
+    SIZES = 32                  # of rows: 4, 8, 16, ... entries
+    MOST_SEEN = 1 << 20         # more sequences of one transaction are not told apart
+    KEPT_NODES = 1024           # a tree that grew beyond is given back when its root ends
+
+
+cdef struct Access:
+    uint64_t event
+    uint32_t slot               # NOBODY: there is none
+    uint32_t site
+    uint32_t number             # of its transaction, 0 for a unary one
+    uint32_t region
+
+cdef struct Here:               # the event at hand
+    Access access
+    uint32_t target
+    uint8_t op
+
+cdef struct Row:                # accesses by slot, open addressing
+    Access *entries             # `1 << bits` of them, or NULL
+    uint32_t bits
+    uint32_t count
+
+cdef struct Variable:
+    Access write
+    Access read                 # one reader since the write: most have no other
+    Row reads                   # the others
+
+cdef struct HandOver:
+    Row posts
+    Row takes
+    uint64_t last               # post
+
+cdef struct FreeEntries:
+    FreeEntries *next
+
+cdef struct Chunk:
+    Chunk *next
+    uint64_t mask
+    uint64_t since[64]
+    uint32_t node[64]
+    uint32_t word               # it is about the active transactions 64 * word ...
+
+cdef struct Thread:
+    Chunk *known
+    uint64_t oldest
+    uint64_t last
+    uint64_t shown
+    Access forked
+    uint32_t symbol
+    uint32_t active
+    uint32_t begun              # transactions so far
+    uint32_t number             # of the active one, or 0
+    uint32_t region             # of the active one, or NO_REGION
+    uint32_t knows
+    uint32_t shown_target       # of `shown`, if that is in an earlier batch
+    uint32_t shown_site
+    uint32_t shown_region
+    uint8_t shown_op
+    uint8_t joined
+
+cdef struct TreeEdge:
+    Access source
+    Access sink
+    uint32_t source_target
+    uint32_t sink_target
+    uint32_t parent
+    uint8_t source_op
+    uint8_t sink_op
+    uint8_t kind
+
+cdef struct Active:
+    uint32_t *knowers
+    TreeEdge *edges
+    uint64_t *seen              # open addressing, 0 is empty
+    uint32_t count
+    uint32_t capacity
+    uint32_t seen_count
+    uint32_t seen_bits
+    uint32_t slot
+    uint32_t number
+    uint32_t region
+    uint8_t violating
+
+cdef struct WitnessStep:
+    uint64_t event
+    uint32_t thread
+    uint32_t target
+    uint32_t site
+    uint32_t number
+    uint32_t region
+    uint8_t op
+    uint8_t edge
+
+cdef struct Key:
+    uint32_t region
+    uint32_t target
+    uint32_t op
+    uint32_t first_site
+    uint32_t last_site
+
+cdef struct Group:
+    Key key
+    uint64_t count
+    uint64_t start              # of its steps
+    uint32_t length
+    uint32_t thread
+    uint32_t number
+
+
+# ---- memory
+
+
+cdef int out_of_memory() except -1 nogil:
+    with gil:
+        raise MemoryError
+
+
+cdef int enlarge(void **rows, size_t *capacity, size_t needed, size_t width) except -1 nogil:
+    """Room for `needed` rows, the new ones zero."""
+    cdef size_t bigger
+    cdef void *moved
+    if needed > capacity[0]:
+        bigger = needed + needed // 2
+        moved = realloc(rows[0], bigger * width)
+        if moved == NULL:
+            out_of_memory()
+        memset(<char *> moved + capacity[0] * width, 0, (bigger - capacity[0]) * width)
+        rows[0] = moved
+        capacity[0] = bigger
+    return 0
+
+
+cdef inline uint64_t mixed(uint64_t x) noexcept nogil:
+    x = (x ^ (x >> 30)) * <uint64_t> 0xBF58476D1CE4E5B9
+    x = (x ^ (x >> 27)) * <uint64_t> 0x94D049BB133111EB
+    return x ^ (x >> 31)
+
+
+# ---- rows
+
+
+cdef inline Access *probe(Row *row, uint32_t slot) noexcept nogil:
+    """The slot's entry, or the empty one where it belongs. A row is never full."""
+    cdef uint32_t last = (<uint32_t> 1 << row.bits) - 1
+    cdef uint32_t i = place_of(slot, row.bits)
+    while row.entries[i].slot != slot and row.entries[i].slot != NOBODY:
+        i = (i + 1) & last
+    return &row.entries[i]
+
+
+cdef inline uint32_t place_of(uint32_t slot, uint32_t bits) noexcept nogil:
+    return (slot * <uint32_t> 0x9E3779B1) >> (32 - bits)
+
+
+cdef inline uint32_t most(uint32_t bits) noexcept nogil:
+    cdef uint32_t size = <uint32_t> 1 << bits
+    return size - (size + 7) // 8
+
+
+@cython.final
+cdef class ViolationEngine:
+    """Feed it the flattened events of a well-formed trace."""
+
+    cdef Thread *threads
+    cdef size_t thread_capacity
+    cdef uint32_t slots                 # in use, or free to use again; nobody included
+    cdef uint32_t *free_slots
+    cdef size_t free_capacity
+    cdef uint32_t free_count
+    cdef uint32_t *slot_of              # by thread: its slot; 0 if it has none (yet, or any more)
+    cdef size_t symbol_capacity
+
+    cdef Active *actives
+    cdef size_t active_capacity
+    cdef uint32_t active_slots
+    cdef uint32_t *free_actives
+    cdef size_t free_actives_capacity
+    cdef uint32_t free_actives_count
+
+    cdef Variable *variables
+    cdef size_t variable_capacity
+    cdef Access *releases
+    cdef size_t lock_capacity
+    cdef HandOver *handovers
+    cdef size_t handover_capacity
+    cdef Chunk *free_chunks
+    cdef FreeEntries *free_entries[SIZES]
+    cdef uint64_t rows                  # that have entries
+
+    cdef bint witnessing
+    cdef bint stop_at_first
+    cdef bint stopped
+    cdef uint32_t limit
+    cdef size_t pair_limit
+    cdef uint64_t batch_first           # of the batch at hand, for events that `Thread.shown` points to
+    cdef const uint8_t *batch_op
+    cdef const uint32_t *batch_target
+    cdef const uint32_t *batch_site
+
+    cdef uint32_t *found                # violating transactions: thread, number
+    cdef size_t found_capacity
+    cdef size_t found_count
+    cdef uint64_t *pair                 # e_a, e_b of the first violations
+    cdef size_t pair_capacity
+    cdef size_t pair_count
+
+    cdef Group *group
+    cdef size_t group_capacity
+    cdef uint32_t group_count
+    cdef WitnessStep *steps             # of all groups; after `step_count` those of the witness at hand
+    cdef size_t step_capacity
+    cdef size_t step_count
+    cdef uint32_t *fine                 # key -> group + 1
+    cdef uint32_t *coarse               # key without target -> group + 1
+    cdef uint32_t table_bits
+    cdef uint32_t *path                 # scratch: nodes from e_a's to the root
+    cdef size_t path_capacity
+
+    cdef readonly uint64_t violations
+    cdef readonly uint64_t first_event  # e_b of the first violation
+    cdef readonly uint64_t dependencies # those looked at; where void accesses were dropped there are more or fewer
+    cdef readonly uint64_t kept         # of these: in some tree
+    cdef readonly uint64_t visited      # transactions, in walks from e_a to the root
+    cdef readonly uint64_t distinct     # sequences of transactions
+    cdef readonly uint64_t forest       # edges of all trees now
+    cdef readonly uint64_t largest_forest
+    cdef readonly uint64_t dropped      # witnesses that found no group
+
+    def __cinit__(self, *, bint witnesses, bint first=False, uint32_t limit=10_000, size_t pairs=0):
+        """`first`: stop at the first event that violates. `pairs`: remember (e_a, e_b) of so many violations."""
+        self.witnessing = witnesses
+        self.stop_at_first = first
+        self.limit = min(limit, 1 << 24)
+        self.pair_limit = pairs
+        enlarge(<void **> &self.threads, &self.thread_capacity, 16, sizeof(Thread))
+        self.slots = 1
+
+    def __dealloc__(self):
+        cdef size_t i, sizes = SIZES
+        cdef FreeEntries *entries
+        for i in range(self.thread_capacity):
+            free_chunk_list(self.threads[i].known)
+        free_chunk_list(self.free_chunks)
+        for i in range(self.active_capacity):
+            free(self.actives[i].knowers)
+            free(self.actives[i].edges)
+            free(self.actives[i].seen)
+        for i in range(self.variable_capacity):
+            free(self.variables[i].reads.entries)
+        for i in range(self.handover_capacity):
+            free(self.handovers[i].posts.entries)
+            free(self.handovers[i].takes.entries)
+        for i in range(sizes):
+            while self.free_entries[i] != NULL:
+                entries = self.free_entries[i]
+                self.free_entries[i] = entries.next
+                free(entries)
+        free(self.threads)
+        free(self.free_slots)
+        free(self.slot_of)
+        free(self.actives)
+        free(self.free_actives)
+        free(self.variables)
+        free(self.releases)
+        free(self.handovers)
+        free(self.found)
+        free(self.pair)
+        free(self.group)
+        free(self.steps)
+        free(self.fine)
+        free(self.coarse)
+        free(self.path)
+
+    def grow(self, size_t threads, size_t variables, size_t locks, size_t handovers):
+        """Take note of how many of each there are now."""
+        enlarge(<void **> &self.slot_of, &self.symbol_capacity, threads, sizeof(uint32_t))
+        enlarge(<void **> &self.releases, &self.lock_capacity, locks, sizeof(Access))
+        enlarge(<void **> &self.handovers, &self.handover_capacity, handovers, sizeof(HandOver))
+        self.grow_variables(variables)
+
+    cdef int grow_variables(self, size_t needed) except -1:
+        """As `enlarge`, but each variable in one cache line."""
+        cdef size_t bigger
+        cdef Variable *moved
+        if needed > self.variable_capacity:
+            bigger = needed + needed // 4
+            moved = <Variable *> aligned_alloc(LINE, bigger * sizeof(Variable))
+            if moved == NULL:
+                raise MemoryError
+            if self.variables != NULL:
+                memcpy(moved, self.variables, self.variable_capacity * sizeof(Variable))
+            memset(moved + self.variable_capacity, 0, (bigger - self.variable_capacity) * sizeof(Variable))
+            free(self.variables)
+            self.variables = moved
+            self.variable_capacity = bigger
+        return 0
+
+    def feed(
+        self,
+        uint64_t first,
+        const uint32_t[::1] thread,
+        const uint8_t[::1] op,
+        const uint32_t[::1] target,
+        const uint32_t[::1] site,
+    ):
+        """The events `first`, `first` + 1, ... True: the first violation was found, and that was all to find."""
+        cdef size_t count = op.shape[0]
+        if count and not self.stopped:
+            self.batch_first = first
+            self.batch_op = &op[0]
+            self.batch_target = &target[0]
+            self.batch_site = &site[0]
+            with nogil:
+                self.run(&thread[0], count)
+                if self.witnessing:
+                    self.keep_shown()
+        return bool(self.stopped)
+
+    cdef int run(self, const uint32_t *thread, size_t count) except -1 nogil:
+        cdef const uint8_t *op = self.batch_op
+        cdef const uint32_t *target = self.batch_target
+        cdef const uint32_t *site = self.batch_site
+        cdef size_t i
+        cdef uint32_t s
+        cdef Thread *t
+        cdef Variable *x
+        cdef Here here
+        for i in range(count):
+            if i + AHEAD < count:
+                # whatever the target is: to fetch a wrong address does no harm, to mispredict a branch does
+                atomsan_prefetch(&self.variables[target[i + AHEAD]])
+                if self.rows > CACHED_ROWS and op[i + AHEAD // 2] <= WRITE:
+                    x = &self.variables[target[i + AHEAD // 2]]
+                    if x.reads.entries != NULL:
+                        s = self.slot_of[thread[i + AHEAD // 2]]
+                        atomsan_prefetch(&x.reads.entries[place_of(s, x.reads.bits)])
+            here.op = op[i]
+            if here.op == NOTHING:
+                continue
+            s = self.slot_of[thread[i]]
+            if s == NOBODY or s & FRESH:
+                self.arrive(thread[i], i, &here)
+            else:
+                t = &self.threads[s]
+                t.last = self.batch_first + i
+                if here.op != INNER:
+                    t.shown = t.last
+                    here.access.event = t.last
+                    here.access.slot = s
+                    here.access.site = site[i]
+                    here.access.number = t.number
+                    here.access.region = t.region
+                    here.target = target[i]
+                    self.step(&here)
+            if self.stopped:
+                break
+        return 0
+
+    cdef int arrive(self, uint32_t symbol, size_t i, Here *here) except -1 nogil:
+        """The first event of a thread."""
+        cdef uint32_t s = self.slot_of[symbol] & ~<uint32_t> FRESH
+        if s == NOBODY:
+            s = self.new_slot(symbol)
+        self.slot_of[symbol] = s
+        self.threads[s].last = self.threads[s].shown = self.batch_first + i
+        here.access = Access(self.batch_first + i, s, self.batch_site[i], 0, NO_REGION)
+        here.target = self.batch_target[i]
+        if here.op != INNER:
+            self.step(here)
+        if self.threads[s].forked.slot != NOBODY:
+            self.depend(&self.threads[s].forked, BY_FORK, here)
+        return 0
+
+    cdef inline int step(self, Here *here) except -1 nogil:
+        cdef Access *release
+        if here.op == READ:
+            self.read(&self.variables[here.target], here)
+        elif here.op == WRITE:
+            self.write(&self.variables[here.target], here)
+        elif here.op == ACQUIRE:
+            release = &self.releases[here.target]
+            if release.slot != NOBODY:
+                self.depend(release, BY_LOCK, here)
+        elif here.op == RELEASE:
+            self.releases[here.target] = here.access
+        elif here.op == BEGIN:
+            self.begin(here)
+        elif here.op == END:
+            self.end(here.access.slot)
+        elif here.op == FORK:
+            self.fork(here)
+        elif here.op == JOIN:
+            self.join(here)
+        elif here.op == POST:
+            self.post(&self.handovers[here.target], here)
+        elif here.op == TAKE:
+            self.take(&self.handovers[here.target], here)
+        return 0
+
+    # ---- dependencies: which e_a are there for this e_b
+
+    cdef inline int read(self, Variable *x, const Here *here) except -1 nogil:
+        """The last write, if this is the thread's first read since."""
+        cdef Access *mine = &x.read
+        if mine.slot != here.access.slot and mine.slot != NOBODY:
+            mine = self.reader(x, here.access.slot)
+        if mine.slot != here.access.slot and x.write.slot != NOBODY:
+            self.depend(&x.write, WRITE_READ, here)
+        mine[0] = here.access
+        return 0
+
+    cdef inline Access *reader(self, Variable *x, uint32_t slot) except NULL nogil:
+        """Where this reader's last read belongs, when another one is in `x.read`: there too, if that one is void."""
+        cdef Access *mine
+        if x.reads.entries != NULL:
+            mine = probe(&x.reads, slot)
+            if mine.slot == slot:
+                return mine
+        return &x.read if self.void(&x.read) else self.place(&x.reads, slot)
+
+    cdef inline int write(self, Variable *x, const Here *here) except -1 nogil:
+        """Every other thread's last read since the last write; that write, if nobody read."""
+        if x.read.slot != NOBODY:
+            self.depend(&x.read, READ_WRITE, here)
+            x.read.slot = NOBODY
+            if x.reads.entries != NULL:
+                self.depend_on_row(&x.reads, READ_WRITE, here, 0)
+                self.give_back(&x.reads)
+        elif x.write.slot != NOBODY:
+            self.depend(&x.write, WRITE_WRITE, here)
+        x.write = here.access
+        return 0
+
+    cdef int fork(self, const Here *here) except -1 nogil:
+        cdef uint32_t s
+        if self.slot_of[here.target] == NOBODY:
+            s = self.new_slot(here.target)
+            self.threads[s].forked = here.access
+            self.slot_of[here.target] = s | FRESH
+        return 0
+
+    cdef int join(self, const Here *here) except -1 nogil:
+        """The child's last event, if it had any."""
+        cdef uint32_t s = self.slot_of[here.target]
+        cdef Access last
+        if s == NOBODY:
+            return 0
+        if s & FRESH:
+            s &= ~<uint32_t> FRESH
+        else:
+            last.event = self.threads[s].last
+            last.slot = s
+            self.depend(&last, BY_JOIN, here)
+        self.threads[s].joined = True
+        if self.threads[s].knows == 0:
+            self.drop_slot(s)
+        return 0
+
+    cdef int post(self, HandOver *h, const Here *here) except -1 nogil:
+        h.last = here.access.event
+        self.place(&h.posts, here.access.slot)[0] = here.access
+        return 0
+
+    cdef int take(self, HandOver *h, const Here *here) except -1 nogil:
+        """Every other thread's last post, if this thread has not taken since."""
+        cdef Access *mine = self.place(&h.takes, here.access.slot)
+        cdef uint64_t taken = mine.event if mine.slot == here.access.slot else 0
+        if h.posts.entries != NULL and h.last >= taken:
+            self.depend_on_row(&h.posts, BY_HAND_OVER, here, taken)
+        mine[0] = here.access
+        return 0
+
+    cdef int depend_on_row(self, Row *row, uint8_t kind, const Here *here, uint64_t since) except -1 nogil:
+        cdef Access *entry = row.entries
+        cdef uint32_t i
+        for i in range(<uint32_t> 1 << row.bits):
+            if entry[i].slot != NOBODY and entry[i].event >= since:
+                self.depend(&entry[i], kind, here)
+        return 0
+
+    cdef inline int depend(self, const Access *a, uint8_t kind, const Here *here) except -1 nogil:
+        """e_a -> e_b, if they are of two threads."""
+        if a.slot != here.access.slot:
+            self.dependencies += 1
+            if not self.void(a):
+                self.tell(a, kind, here)
+        return 0
+
+    # ---- who knows which active transaction
+
+    cdef inline bint void(self, const Access *a) noexcept nogil:
+        """Whatever its thread knew at that event has ended: it can tell nobody anything."""
+        return a.event < self.threads[a.slot].oldest
+
+    cdef int tell(self, const Access *a, uint8_t kind, const Here *here) except -1 nogil:
+        """Thread v of e_b comes to know what thread u of e_a knew at e_a; a violation if that is v's own begin."""
+        cdef Thread *v = &self.threads[here.access.slot]
+        cdef Chunk *theirs = self.threads[a.slot].known
+        cdef Chunk **mine = &v.known
+        cdef uint64_t new
+        cdef uint32_t own = v.active - 1
+        cdef int bit
+        cdef bint keeps = False
+        while theirs != NULL:
+            while mine[0] != NULL and mine[0].word < theirs.word:
+                mine = &mine[0].next
+            new = theirs.mask
+            if mine[0] != NULL and mine[0].word == theirs.word:
+                new &= ~mine[0].mask
+            while new:
+                bit = atomsan_lowest(new)
+                new &= new - 1
+                if theirs.since[bit] <= a.event:
+                    if mine[0] == NULL or mine[0].word != theirs.word:
+                        self.insert_chunk(mine, theirs.word)
+                    self.learn(mine[0], bit, theirs.node[bit], a, kind, here)
+                    keeps = True
+            if v.active and own >> 6 == theirs.word:
+                bit = own & 63
+                if theirs.mask >> bit & 1 and theirs.since[bit] <= a.event:
+                    self.violation(&self.actives[own], theirs.node[bit], a, kind, here)
+            theirs = theirs.next
+        self.kept += keeps
+        return 0
+
+    cdef int learn(
+        self, Chunk *mine, int bit, uint32_t parent, const Access *a, uint8_t kind, const Here *here
+    ) except -1 nogil:
+        """Thread of e_b becomes a child of e_a's in the tree of one active transaction."""
+        cdef Active *root = &self.actives[64 * mine.word + bit]
+        cdef uint32_t node = self.new_node(root, here.access.slot)
+        mine.mask |= <uint64_t> 1 << bit
+        mine.since[bit] = here.access.event
+        mine.node[bit] = node
+        self.now_knows(&self.threads[here.access.slot], here.access.event)
+        if self.witnessing:
+            self.describe(&root.edges[node], a, kind, here)
+            root.edges[node].parent = parent
+            self.forest += 1
+            if self.forest > self.largest_forest:
+                self.largest_forest = self.forest
+        return 0
+
+    cdef int begin(self, Here *here) except -1 nogil:
+        cdef uint32_t s = here.access.slot, a
+        cdef Chunk **chunk
+        cdef Active *active
+        if self.free_actives_count:
+            self.free_actives_count -= 1
+            a = self.free_actives[self.free_actives_count]
+        else:
+            a = self.active_slots
+            enlarge(<void **> &self.actives, &self.active_capacity, a + 1, sizeof(Active))
+            enlarge(<void **> &self.free_actives, &self.free_actives_capacity, a + 1, sizeof(uint32_t))
+            self.active_slots += 1
+        active = &self.actives[a]
+        cdef Thread *t = &self.threads[s]
+        t.begun += 1
+        t.active = a + 1
+        t.number = t.begun
+        t.region = here.target
+        active.slot = s
+        active.number = t.number
+        active.region = t.region
+        active.violating = False
+        self.new_node(active, s)
+        chunk = &t.known
+        while chunk[0] != NULL and chunk[0].word < a >> 6:
+            chunk = &chunk[0].next
+        if chunk[0] == NULL or chunk[0].word != a >> 6:
+            self.insert_chunk(chunk, a >> 6)
+        chunk[0].mask |= <uint64_t> 1 << (a & 63)
+        chunk[0].since[a & 63] = here.access.event
+        chunk[0].node[a & 63] = 0
+        self.now_knows(t, here.access.event)
+        here.access.number = t.number
+        here.access.region = t.region
+        return 0
+
+    cdef int end(self, uint32_t s) except -1 nogil:
+        """Nobody can violate it any more: it is forgotten, and with it its tree."""
+        cdef Thread *t = &self.threads[s]
+        cdef uint32_t a = t.active - 1, k, knower
+        cdef Active *active
+        if t.active == 0:               # only where the trace is malformed
+            return 0
+        active = &self.actives[a]
+        t.active = 0
+        t.number = 0
+        t.shown_region = t.region
+        t.region = NO_REGION
+        for k in range(active.count):
+            knower = active.knowers[k]
+            self.unlearn(&self.threads[knower], a)
+            if self.threads[knower].joined and self.threads[knower].knows == 0:
+                self.drop_slot(knower)
+        if self.witnessing:
+            self.forest -= active.count - 1
+        active.count = 0
+        if active.capacity > KEPT_NODES:
+            free(active.knowers)
+            free(active.edges)
+            active.knowers = NULL
+            active.edges = NULL
+            active.capacity = 0
+        free(active.seen)
+        active.seen = NULL
+        active.seen_count = active.seen_bits = 0
+        self.free_actives[self.free_actives_count] = a
+        self.free_actives_count += 1
+        return 0
+
+    cdef inline void now_knows(self, Thread *t, uint64_t event) noexcept nogil:
+        if t.knows == 0:
+            t.oldest = event
+        t.knows += 1
+
+    cdef inline void unlearn(self, Thread *t, uint32_t a) noexcept nogil:
+        cdef Chunk **chunk = &t.known
+        cdef Chunk *empty
+        cdef uint64_t since
+        while chunk[0].word != a >> 6:
+            chunk = &chunk[0].next
+        chunk[0].mask &= ~(<uint64_t> 1 << (a & 63))
+        since = chunk[0].since[a & 63]
+        t.knows -= 1
+        if chunk[0].mask == 0:
+            empty = chunk[0]
+            chunk[0] = empty.next
+            empty.next = self.free_chunks
+            self.free_chunks = empty
+        if since == t.oldest:
+            t.oldest = oldest_of(t.known)
+
+    # ---- violations and their witnesses
+
+    cdef int violation(
+        self, Active *root, uint32_t node, const Access *a, uint8_t kind, const Here *here
+    ) except -1 nogil:
+        if self.violations == 0:
+            self.first_event = here.access.event
+        self.violations += 1
+        self.stopped = self.stop_at_first
+        if not root.violating:
+            root.violating = True
+            enlarge(<void **> &self.found, &self.found_capacity, 2 * self.found_count + 2, sizeof(uint32_t))
+            self.found[2 * self.found_count] = self.threads[root.slot].symbol
+            self.found[2 * self.found_count + 1] = root.number
+            self.found_count += 1
+        if self.pair_count < self.pair_limit:
+            enlarge(<void **> &self.pair, &self.pair_capacity, 2 * self.pair_count + 2, sizeof(uint64_t))
+            self.pair[2 * self.pair_count] = a.event
+            self.pair[2 * self.pair_count + 1] = here.access.event
+            self.pair_count += 1
+        if self.witnessing:
+            self.witness(root, node, a, kind, here)
+        return 0
+
+    cdef int witness(
+        self, Active *root, uint32_t node, const Access *a, uint8_t kind, const Here *here
+    ) except -1 nogil:
+        """Walk from e_a up to the root; count the sequence of transactions; keep the witness if it is a new sort."""
+        cdef TreeEdge last
+        cdef uint32_t length = 0
+        cdef uint64_t group
+        cdef Key key
+        self.describe(&last, a, kind, here)
+        enlarge(<void **> &self.path, &self.path_capacity, root.count, sizeof(uint32_t))
+        while node:                     # 0 is the root
+            self.path[length] = node
+            length += 1
+            node = root.edges[node].parent
+        self.count_sequence(root, &last, length)
+        key.region = root.region
+        key.target = here.target
+        key.op = here.op
+        key.first_site = root.edges[self.path[length - 1]].source.site
+        key.last_site = here.access.site
+        group = self.group_of(&key)
+        if group == 0:
+            self.dropped += 1
+        else:
+            self.group[group - 1].count += 1
+            if self.group[group - 1].count == 1:
+                self.keep_steps(&self.group[group - 1], root, &last, length)
+        return 0
+
+    cdef int describe(self, TreeEdge *edge, const Access *a, uint8_t kind, const Here *here) except -1 nogil:
+        cdef Thread *u = &self.threads[a.slot]
+        cdef uint64_t i
+        edge.kind = kind
+        edge.source = a[0]
+        edge.sink = here.access
+        edge.sink_op = here.op
+        edge.sink_target = edge.source_target = here.target
+        if kind == WRITE_READ or kind == WRITE_WRITE:
+            edge.source_op = WRITE
+        elif kind == READ_WRITE:
+            edge.source_op = READ
+        elif kind == BY_LOCK:
+            edge.source_op = RELEASE
+        elif kind == BY_HAND_OVER:
+            edge.source_op = POST
+        elif kind == BY_FORK:
+            edge.source_op = FORK
+            edge.source_target = self.threads[here.access.slot].symbol
+        else:
+            # the child's last event, but for inner begins and ends, whose operation we do not get to see
+            edge.source.event = u.shown
+            if u.shown >= self.batch_first:
+                i = u.shown - self.batch_first
+                edge.source_op = self.batch_op[i]
+                edge.source_target = self.batch_target[i]
+                edge.source.site = self.batch_site[i]
+            else:
+                edge.source_op = u.shown_op
+                edge.source_target = u.shown_target
+                edge.source.site = u.shown_site
+            edge.source.number = u.begun if edge.source_op == END else u.number
+            edge.source.region = u.shown_region if edge.source_op == END else u.region
+        return 0
+
+    cdef int keep_shown(self) except -1 nogil:
+        """What `describe` will want of the threads' last events when this batch is gone."""
+        cdef uint32_t s
+        cdef uint64_t i
+        for s in range(1, self.slots):
+            if self.threads[s].shown >= self.batch_first:
+                i = self.threads[s].shown - self.batch_first
+                self.threads[s].shown_op = self.batch_op[i]
+                self.threads[s].shown_target = self.batch_target[i]
+                self.threads[s].shown_site = self.batch_site[i]
+        return 0
+
+    cdef int count_sequence(self, Active *root, const TreeEdge *last, uint32_t length) except -1 nogil:
+        """The transactions on the way, each once in a row; the root's both first and last, as in the paper."""
+        cdef uint64_t hashed = 0, here = 0
+        cdef uint32_t visited = 2, k
+        cdef const TreeEdge *edge
+        cdef uint64_t transaction = 0
+        for k in range(length, 0, -1):
+            edge = &root.edges[self.path[k - 1]]
+            here = identity(&edge.source)
+            if k < length and here != transaction:
+                visited += 1
+                hashed = mixed(hashed ^ here)
+            transaction = identity(&edge.sink)
+            visited += 1
+            hashed = mixed(hashed ^ transaction)
+        here = identity(&last.source)
+        if here != transaction:
+            visited += 1
+            hashed = mixed(hashed ^ here)
+        self.visited += visited
+        self.distinct += self.is_new_sequence(root, hashed | (hashed == 0))
+        return 0
+
+    cdef int is_new_sequence(self, Active *root, uint64_t hashed) except -1 nogil:
+        cdef uint64_t *old = root.seen
+        cdef uint64_t *bigger
+        cdef uint64_t *place
+        cdef size_t i, size = <size_t> 1 << root.seen_bits if old != NULL else 0
+        if 2 * <size_t> root.seen_count >= size:
+            root.seen_bits = root.seen_bits + 1 if old != NULL else 4
+            bigger = <uint64_t *> calloc(<size_t> 1 << root.seen_bits, sizeof(uint64_t))
+            if bigger == NULL:
+                root.seen_bits -= 1
+                out_of_memory()
+            for i in range(size):
+                if old[i]:
+                    seek(bigger, root.seen_bits, old[i])[0] = old[i]
+            free(old)
+            root.seen = bigger
+        place = seek(root.seen, root.seen_bits, hashed)
+        if place[0] or root.seen_count >= MOST_SEEN:
+            return 0
+        place[0] = hashed
+        root.seen_count += 1
+        return 1
+
+    cdef uint64_t group_of(self, Key *key) except? 0xFFFFFFFF nogil:
+        """The group of a witness, plus 1; 0 if there is no room for one more."""
+        cdef uint32_t *fine
+        cdef uint32_t *coarse
+        if self.fine == NULL:
+            self.make_tables()
+        fine = self.find_group(self.fine, key, False)
+        if fine[0]:
+            return fine[0]
+        coarse = self.find_group(self.coarse, key, True)
+        if self.group_count >= self.limit and (coarse[0] or self.group_count >= 2 * self.limit):
+            return coarse[0]
+        enlarge(<void **> &self.group, &self.group_capacity, self.group_count + 1, sizeof(Group))
+        self.group[self.group_count].key = key[0]
+        self.group_count += 1
+        fine[0] = self.group_count
+        if coarse[0] == 0:
+            coarse[0] = self.group_count
+        return self.group_count
+
+    cdef int make_tables(self) except -1 nogil:
+        """Twice as many places as groups there can be: they never grow."""
+        self.table_bits = 4
+        while <uint64_t> 1 << self.table_bits < 4 * <uint64_t> self.limit:
+            self.table_bits += 1
+        self.coarse = <uint32_t *> calloc(<size_t> 1 << self.table_bits, sizeof(uint32_t))
+        if self.coarse == NULL:
+            out_of_memory()
+        self.fine = <uint32_t *> calloc(<size_t> 1 << self.table_bits, sizeof(uint32_t))
+        if self.fine == NULL:
+            free(self.coarse)
+            self.coarse = NULL
+            out_of_memory()
+        return 0
+
+    cdef uint32_t *find_group(self, uint32_t *table, const Key *key, bint coarse) noexcept nogil:
+        cdef uint64_t last = (<uint64_t> 1 << self.table_bits) - 1
+        cdef uint64_t i = mixed(mixed(<uint64_t> key.first_site << 32 | key.last_site) ^ key.region)
+        cdef const Key *other
+        if not coarse:
+            i = mixed(i ^ (<uint64_t> key.op << 32 | key.target))
+        i &= last
+        while table[i]:
+            other = &self.group[table[i] - 1].key
+            if (
+                other.region == key.region
+                and other.first_site == key.first_site
+                and other.last_site == key.last_site
+                and (coarse or (other.target == key.target and other.op == key.op))
+            ):
+                break
+            i = (i + 1) & last
+        return &table[i]
+
+    cdef int keep_steps(self, Group *group, Active *root, const TreeEdge *last, uint32_t length) except -1 nogil:
+        cdef uint32_t k
+        cdef const TreeEdge *edge
+        group.thread = self.threads[root.slot].symbol
+        group.number = root.number
+        group.start = self.step_count
+        enlarge(<void **> &self.steps, &self.step_capacity, self.step_count + 2 * length + 3, sizeof(WitnessStep))
+        for k in range(length, 0, -1):
+            edge = &root.edges[self.path[k - 1]]
+            self.add_source(group, edge)
+            self.add_step(&edge.sink, edge.sink_op, edge.sink_target, PROGRAM_ORDER)
+        self.add_source(group, last)
+        self.add_step(&last.sink, last.sink_op, last.sink_target, PROGRAM_ORDER)
+        group.length = <uint32_t> (self.step_count - group.start)
+        return 0
+
+    cdef void add_source(self, const Group *group, const TreeEdge *edge) noexcept nogil:
+        """The sink of one edge can be the source of the next: one step."""
+        if self.step_count > group.start and self.steps[self.step_count - 1].event == edge.source.event:
+            self.step_count -= 1
+        self.add_step(&edge.source, edge.source_op, edge.source_target, edge.kind)
+
+    cdef void add_step(self, const Access *a, uint8_t op, uint32_t target, uint8_t kind) noexcept nogil:
+        cdef WitnessStep *step = &self.steps[self.step_count]
+        step.event = a.event
+        step.thread = self.threads[a.slot].symbol
+        step.target = target
+        step.site = a.site
+        step.number = a.number
+        step.region = a.region
+        step.op = op
+        step.edge = kind
+        self.step_count += 1
+
+    # ---- slots, nodes, chunks, rows
+
+    cdef uint32_t new_slot(self, uint32_t symbol) except 0 nogil:
+        cdef uint32_t s
+        if self.free_count:
+            self.free_count -= 1
+            s = self.free_slots[self.free_count]
+        else:
+            s = self.slots
+            enlarge(<void **> &self.threads, &self.thread_capacity, s + 1, sizeof(Thread))
+            enlarge(<void **> &self.free_slots, &self.free_capacity, s + 1, sizeof(uint32_t))
+            self.slots += 1
+        memset(&self.threads[s], 0, sizeof(Thread))
+        self.threads[s].symbol = symbol
+        self.threads[s].region = NO_REGION
+        self.threads[s].oldest = NEVER
+        return s
+
+    cdef inline void drop_slot(self, uint32_t s) noexcept nogil:
+        self.slot_of[self.threads[s].symbol] = NOBODY
+        self.free_slots[self.free_count] = s
+        self.free_count += 1
+
+    cdef inline uint32_t new_node(self, Active *root, uint32_t s) except? 0xFFFFFFFF nogil:
+        if root.count == root.capacity:
+            self.grow_tree(root)
+        root.knowers[root.count] = s
+        root.count += 1
+        return root.count - 1
+
+    cdef int grow_tree(self, Active *root) except -1 nogil:
+        cdef uint32_t bigger = 2 * root.capacity + 8
+        cdef void *moved = realloc(root.knowers, bigger * sizeof(uint32_t))
+        if moved == NULL:
+            out_of_memory()
+        root.knowers = <uint32_t *> moved
+        if self.witnessing:
+            moved = realloc(root.edges, bigger * sizeof(TreeEdge))
+            if moved == NULL:
+                out_of_memory()
+            root.edges = <TreeEdge *> moved
+        root.capacity = bigger
+        return 0
+
+    cdef inline int insert_chunk(self, Chunk **place, uint32_t word) except -1 nogil:
+        cdef Chunk *chunk = self.free_chunks
+        if chunk != NULL:
+            self.free_chunks = chunk.next
+        else:
+            chunk = <Chunk *> malloc(sizeof(Chunk))
+            if chunk == NULL:
+                out_of_memory()
+        chunk.mask = 0
+        chunk.word = word
+        chunk.next = place[0]
+        place[0] = chunk
+        return 0
+
+    cdef Access *place(self, Row *row, uint32_t slot) except NULL nogil:
+        """The slot's entry in the row: its own, or an empty one that is now counted as its own."""
+        cdef Access *entry
+        if row.entries == NULL:
+            row.entries = self.new_entries(2)
+            row.bits = 2
+            row.count = 0
+            self.rows += 1
+        entry = probe(row, slot)
+        if entry.slot == NOBODY:
+            if row.count == most(row.bits):
+                self.rebuild(row)
+                entry = probe(row, slot)
+            row.count += 1
+        return entry
+
+    cdef Access *new_entries(self, uint32_t bits) except NULL nogil:
+        cdef size_t size = sizeof(Access) << bits
+        cdef void *entries = self.free_entries[bits]
+        if entries != NULL:
+            self.free_entries[bits] = self.free_entries[bits].next
+        else:
+            entries = malloc(size)
+            if entries == NULL:
+                out_of_memory()
+        memset(entries, 0, size)
+        return <Access *> entries
+
+    cdef int rebuild(self, Row *row) except -1 nogil:
+        """Leave out what is void, in twice the room that the rest needs: rows follow live readers."""
+        cdef Row new
+        cdef uint32_t i
+        new.count = 0
+        new.bits = 2
+        for i in range(<uint32_t> 1 << row.bits):
+            if row.entries[i].slot != NOBODY and not self.void(&row.entries[i]):
+                new.count += 1
+        while most(new.bits) < 2 * new.count and new.bits <= row.bits:
+            new.bits += 1
+        new.entries = self.new_entries(new.bits)
+        for i in range(<uint32_t> 1 << row.bits):
+            if row.entries[i].slot != NOBODY and not self.void(&row.entries[i]):
+                probe(&new, row.entries[i].slot)[0] = row.entries[i]
+        self.give_back(row)
+        self.rows += 1
+        row[0] = new
+        return 0
+
+    cdef inline void give_back(self, Row *row) noexcept nogil:
+        cdef FreeEntries *entries = <FreeEntries *> row.entries
+        entries.next = self.free_entries[row.bits]
+        self.free_entries[row.bits] = entries
+        row.entries = NULL
+        self.rows -= 1
+
+    # ---- answers
+
+    @property
+    def transactions(self):
+        """(thread, number) of each violating transaction, in the order in which they were found."""
+        found = np.empty((self.found_count, 2), np.uint32)
+        cdef uint32_t[:, ::1] out = found
+        if self.found_count:
+            memcpy(&out[0, 0], self.found, 2 * self.found_count * sizeof(uint32_t))
+        return found
+
+    @property
+    def pairs(self):
+        """(e_a, e_b) of the first violations."""
+        return [(self.pair[2 * i], self.pair[2 * i + 1]) for i in range(self.pair_count)]
+
+    @property
+    def groups(self):
+        """(thread, number, count, steps) of each group of witnesses. A step ends with the number of its edge."""
+        cdef Group *group
+        cdef WitnessStep *step
+        cdef size_t i, k
+        found = []
+        for i in range(self.group_count):
+            group = &self.group[i]
+            steps = []
+            for k in range(group.start, group.start + group.length):
+                step = &self.steps[k]
+                steps.append(
+                    (step.event, step.thread, step.op, step.target, step.site, step.number, step.region, step.edge)
+                )
+            found.append((group.thread, group.number, group.count, steps))
+        return found
+
+    @property
+    def slots_used(self):
+        """The most threads that were known at the same time."""
+        return self.slots - 1
+
+
+cdef inline uint64_t identity(const Access *a) noexcept nogil:
+    """Of its transaction: thread and number, or the event itself if it is a unary one."""
+    if a.number:
+        return mixed(<uint64_t> a.slot << 32 | a.number)
+    return mixed(~a.event)
+
+
+cdef uint64_t *seek(uint64_t *table, uint32_t bits, uint64_t hashed) noexcept nogil:
+    cdef uint64_t last = (<uint64_t> 1 << bits) - 1
+    cdef uint64_t i = hashed & last
+    while table[i] and table[i] != hashed:
+        i = (i + 1) & last
+    return &table[i]
+
+
+cdef uint64_t oldest_of(const Chunk *chunk) noexcept nogil:
+    cdef uint64_t oldest = NEVER, mask
+    cdef int bit
+    while chunk != NULL:
+        mask = chunk.mask
+        while mask:
+            bit = atomsan_lowest(mask)
+            mask &= mask - 1
+            oldest = min(oldest, chunk.since[bit])
+        chunk = chunk.next
+    return oldest
+
+
+cdef void free_chunk_list(Chunk *chunk) noexcept:
+    cdef Chunk *next
+    while chunk != NULL:
+        next = chunk.next
+        free(chunk)
+        chunk = next

@@ -1,0 +1,17 @@
+"""RegionTrack: every transaction that is not atomic, and every violation.
+
+Paper: davida-2022, section II.B, which describes it as the checker whose answers Davida's are compared with; the
+dependencies are those of its section III.B.
+
+Departures: the engine is Davida's without the trees (why, stands in `engines/_violations.pyx`), and AeroDrome decides
+whether the trace is serializable (why, in `violating`).
+"""
+
+from __future__ import annotations
+
+from atomsan.checkers.violating import ViolatingChecker
+
+
+class RegionTrackChecker(ViolatingChecker):
+    name = "regiontrack"
+    witnesses = False

@@ -1,0 +1,544 @@
+"""AeroDrome against the definition: the verdict, the event that closes the first cycle, and what is said of it."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import atomsan
+from atomsan import TraceBuilder
+from atomsan.checkers.aerodrome import AeroDromeChecker
+from atomsan.checkers.engines._aerodrome import AeroDrome
+from atomsan.checkers.flat import FlatBatch, flattened
+from atomsan.checkers.loop import run_checkers
+from atomsan.checkers.results import Edge, Result
+from atomsan.trace.generator import generate, options_for
+from atomsan.trace.trace import Trace
+from oracles import serializability
+from oracles.loading import notation, parse_std
+from oracles.model import Event, Step, conflict, normalise, owners, transactions
+from strategies import random_steps
+
+GOLDEN = Path(__file__).parent.parent / "golden"
+
+
+def check(steps: Sequence[Step], loops: Collection[str] = (), engine: AeroDrome | None = None) -> Result:
+    return run_checkers(trace_of(steps, loops), [AeroDromeChecker(engine)]).results[0]
+
+
+def trace_of(steps: Sequence[Step], loops: Collection[str] = ()) -> Trace:
+    builder = TraceBuilder()
+    for lock in loops:
+        builder.symbols.locks.intern(lock, kind="loop")
+    for step in steps:
+        builder.add(step.thread, step.op, step.target)
+    return builder.build()
+
+
+# ---- a trace in one line, the answer in one line
+
+
+@pytest.mark.parametrize(
+    ("line", "closed_by"),
+    [
+        ("", None),
+        ("T:r(x) U:w(x) T:r(x)", None),
+        ("T:begin T:r(x) U:w(x) T:w(x) T:end", "3 T:1 write-write U:0"),
+        ("T:begin T:w(x) U:w(x) T:r(x) T:end", "3 T:1 write-read U:0"),
+        ("T:begin T:w(x) U:r(x) T:w(x) T:end", "3 T:1 read-write U:0"),
+        ("T:begin T:r(x) U:r(x) T:r(x) T:end", None),
+        ("T:begin T:end T:begin T:r(x) U:begin U:w(x) U:end T:r(x)", "7 T:2 write-read U:1"),
+        # locks, hand-overs, fork and join
+        ("T:begin T:acq(l) T:rel(l) U:acq(l) U:rel(l) T:acq(l)", "5 T:1 lock U:0"),
+        ("T:begin T:acq(l) T:rel(l) T:acq(l) T:rel(l) T:end", None),
+        ("T:begin T:post(h) U:take(h) U:post(k) T:take(k)", "4 T:1 hand-over U:0"),
+        ("T:begin T:post(h) T:take(h) U:take(h)", None),
+        ("T:begin T:post(h) U:take(h) U:post(h) V:post(h) T:take(h)", "5 T:1 hand-over U:0"),
+        ("T:begin T:fork(U) U:r(x) T:join(U)", "3 T:1 join U:0"),
+        # TRAPS 2: an empty region is an event; a child without any gives no order
+        ("T:begin T:fork(U) U:begin U:end T:join(U) T:end", "4 T:1 join U:1"),
+        ("T:begin T:fork(U) T:join(U) T:end", None),
+        # TRAPS 1: two open transactions; the cycle closes where it closes, not at the ends
+        ("T:begin U:begin T:w(x) U:w(y) T:r(y) U:r(x)", "5 U:1 write-read T:1"),
+        # a join of a thread inside its region, in which it stays
+        ("T:begin T:fork(U) U:begin U:r(x) T:join(U) T:r(x)", "4 T:1 join U:1"),
+        ("T:fork(U) U:begin U:w(x) T:join(U) T:begin T:r(x) V:w(x) T:r(x)", "7 T:1 write-read V:0"),
+        # an event outside regions is no part of the region that its thread begins later
+        ("T:begin T:w(x) U:r(x) U:begin T:r(y) U:w(y) U:end T:end", None),
+        ("T:begin T:w(x) U:r(x) U:begin U:w(y) U:end T:r(y) T:end", "6 T:1 write-read U:1"),
+        # the order came before the region began (TRAPS 4)
+        ("V:begin V:w(x) T:r(x) T:begin T:w(y) T:end V:r(y)", "6 V:1 write-read T:1"),
+        # through three transactions, all of them open
+        ("A:begin B:begin C:begin A:w(x) B:r(x) B:w(y) C:r(y) C:w(z) A:r(z)", "8 A:1 write-read C:1"),
+        # the order into A arrives after it was passed on
+        ("A:begin B:begin C:begin A:w(x) B:r(x) C:w(y) A:r(y) B:w(z) C:r(z)", "8 C:1 write-read B:1"),
+        # many readers, of which one closes
+        ("T:begin T:w(y) A:begin A:r(x) B:begin B:r(x) U:r(y) U:r(x) T:w(x)", "8 T:1 read-write U:0"),
+        ("T:begin T:r(x) A:begin A:r(x) B:begin B:r(x) T:w(x) T:end A:end B:end", None),
+    ],
+)
+def test_one_line_each(line: str, closed_by: str | None) -> None:
+    steps = notation(line)
+    result = check(steps)
+    assert described(result, steps) == closed_by
+    assert result.serializable == serializability.serializable(steps)
+
+
+def described(result: Result, steps: Sequence[Step]) -> str | None:
+    closing = result.closing
+    if closing is None:
+        assert (result.verdict, result.serializable, result.first_event) == ("holds", True, None)
+        return None
+    assert (result.verdict, result.serializable, result.first_event) == ("violated", False, closing.event)
+    names = list(dict.fromkeys(name for s in steps for name in thread_names(s)))
+    other = f"{names[closing.other.thread]}:{closing.other.number}"
+    return f"{closing.event} {names[closing.thread]}:{closing.number} {closing.edge} {other}"
+
+
+def thread_names(step: Step) -> list[str]:
+    return [step.thread, step.target] if step.op in ("fork", "join") else [step.thread]
+
+
+def test_the_step_that_closes_has_its_region_and_target() -> None:
+    result = run_checkers(atomsan.parse("T:begin(m) T:r(x) U:w(x) U:w(y) T:w(x) T:end"), [AeroDromeChecker()]).results[
+        0
+    ]
+    assert result.closing is not None
+    assert (result.closing.region, result.closing.target, result.closing.op) == (0, 0, 1)
+    assert result.closing.edge is Edge.WRITE_WRITE
+
+
+def test_the_step_of_a_loop_is_no_event() -> None:
+    around = "T:begin T:acq(loop) T:r(x) T:rel(loop) U:acq(loop) U:rel(loop) T:acq(loop) T:rel(loop) T:end"
+    assert check(notation(around), ["loop"]).serializable is True
+    assert check(notation(around)).serializable is False
+    child = notation("T:begin T:fork(U) U:acq(loop) U:rel(loop) T:join(U) T:end")
+    assert check(child, ["loop"]).serializable is serializability.serializable(child, ["loop"]) is True
+
+
+# ---- golden
+
+
+def golden() -> Iterator[tuple[str, list[Step], dict[str, Any]]]:
+    for path in sorted(GOLDEN.glob("*.std")):
+        yield path.stem, parse_std(path.read_text()), json.loads(path.with_suffix(".json").read_text())
+    for number, line in enumerate((GOLDEN / "random.jsonl").read_text().splitlines()):
+        answers = json.loads(line)
+        yield f"random-{number}", parse_std(answers["trace"]), answers
+
+
+def test_every_golden_answer() -> None:
+    compared = 0
+    for name, steps, answers in golden():
+        if answers.get("serializable") is not None:
+            assert check(steps).serializable == answers["serializable"], name
+            assert_exact(steps)
+            compared += 1
+    assert compared == 330
+
+
+# ---- generated traces against the definition
+
+
+def assert_exact(steps: Sequence[Step], loops: Collection[str] = (), engine: AeroDrome | None = None) -> bool:
+    """The verdict is the definition's; the event is the first that makes the trace not serializable; what is said of it
+    is true."""
+    result = check(steps, loops, engine)
+    line = " ".join(f"{step.thread}:{step.op}({step.target})" for step in steps)
+    assert result.serializable == serializability.serializable(steps, loops), line
+    if result.serializable:
+        return True
+    assert result.first_event is not None
+    assert serializability.serializable(steps[: result.first_event], loops), line
+    assert not serializability.serializable(steps[: result.first_event + 1], loops), line
+    assert_true(result, steps, loops, line)
+    return False
+
+
+def assert_true(result: Result, steps: Sequence[Step], loops: Collection[str], line: str) -> None:
+    """The event is one of the transaction named, comes after one of the other, and that one after the transaction."""
+    assert result.closing is not None
+    closing = result.closing
+    names = list(dict.fromkeys(name for s in steps for name in thread_names(s)))
+    events = normalise(steps[: closing.event + 1], loops)
+    at = next(place for place, event in enumerate(events) if event.origin == closing.event)
+    found = transactions(events)
+    owner = owners(found)
+    mine = found[owner[at]]
+    assert (mine.thread, mine.number) == (names[closing.thread], closing.number), line
+    other = (names[closing.other.thread], closing.other.number or None)
+    after = reached(events[:at], owner, owner[at], loops)
+    assert any(
+        (found[owner[place]].thread, found[owner[place]].number) == other
+        and owner[place] in after
+        and edge_of(events[place], events[at], loops) == closing.edge
+        for place in range(at)
+    ), line
+
+
+def reached(events: Sequence[Event], owner: dict[int, int], start: int, loops: Collection[str]) -> set[int]:
+    graph: serializability.Graph = {node: set() for node in set(owner.values())}
+    for second, event in enumerate(events):
+        for first in range(second):
+            if owner[first] != owner[second] and conflict(events[first], event, loops):
+                graph[owner[first]].add(owner[second])
+    return serializability.reachable(graph, start)
+
+
+EDGES = {
+    ("write", "read"): Edge.WRITE_READ,
+    ("read", "write"): Edge.READ_WRITE,
+    ("write", "write"): Edge.WRITE_WRITE,
+    ("release", "acquire"): Edge.LOCK,
+    ("post", "take"): Edge.HAND_OVER,
+}
+
+
+def edge_of(first: Event, second: Event, loops: Collection[str]) -> Edge | None:
+    if not conflict(first, second, loops) or first.thread == second.thread:
+        return None
+    return Edge.JOIN if second.op == "join" else EDGES.get((first.op, second.op))
+
+
+SHAPES: list[dict[str, Any]] = [
+    {},
+    {"threads": 3, "variables": 2, "events": 16},
+    {"threads": 6, "variables": 8, "events": 45},
+    {"threads": 8, "variables": 12, "locks": 3, "events": 60},
+    {"threads": 5, "variables": 6, "unary": False},
+    {"threads": 7, "variables": 3, "events": 40, "forks": False},
+]
+
+
+@pytest.mark.parametrize("shape", range(len(SHAPES)))
+def test_generated_traces(shape: int) -> None:
+    rng = random.Random(shape)
+    verdicts = [
+        assert_exact(random_steps(rng, **SHAPES[shape]), rng.choice([(), (), (), ("l1",)])) for _ in range(1000)
+    ]
+    assert 100 < sum(verdicts) < 900
+
+
+@pytest.mark.parametrize("crowd", [60, 63, 64, 130, 700])
+def test_sets_of_more_than_64_and_garbage_at_every_turn(crowd: int) -> None:
+    """A crowd of open regions takes the first slots, so that all others are beyond. They take part in nothing."""
+    rng = random.Random(crowd)
+    for _ in range(500 if crowd < 700 else 100):
+        steps = random_steps(rng, threads=6, variables=6, events=40)
+        alone = check(steps)
+        trace = trace_of([*standing(crowd), *steps])
+        engine = AeroDrome(rng.choice([0, 3, 1 << 14]))
+        result = run_checkers(trace, [AeroDromeChecker(engine)]).results[0]
+        assert result.serializable == alone.serializable == serializability.serializable(steps)
+        if result.first_event is not None and alone.first_event is not None:
+            assert result.first_event - crowd == alone.first_event
+
+
+def standing(crowd: int) -> list[Step]:
+    return [Step(f"C{number}", "begin", "m") for number in range(crowd)]
+
+
+def test_garbage_at_every_turn() -> None:
+    rng = random.Random(8)
+    collections = 0
+    for _ in range(1500):
+        engine = AeroDrome(0)
+        assert_exact(random_steps(rng, threads=6, variables=6, events=45), (), engine)
+        collections += engine.collections
+    assert collections > 1500
+
+
+# ---- a second definition, for traces too long for the first: cycles of direct conflicts that have none in between
+
+
+def graph_serializable(steps: Sequence[Step], loops: Collection[str] = ()) -> bool:
+    events = normalise(steps, loops)
+    found = transactions(events)
+    owner = owners(found)
+    graph: serializability.Graph = {node: set() for node in range(len(found))}
+    last: dict[tuple[str, str], list[int]] = {}  # what the next event on a thing comes after
+    for place, event in enumerate(events):
+        sources = last.get(("thread", event.thread), []) or last.get(("fork", event.thread), [])
+        for kind in before(event, loops):
+            sources = sources + last.get((kind, event.target), [])
+        for source in sources:
+            if owner[source] != owner[place]:
+                graph[owner[source]].add(owner[place])
+        last["thread", event.thread] = [place]
+        if event.op in ("fork", "write", "release"):
+            last[event.op, event.target] = [place]
+        elif event.op in ("read", "post"):
+            last.setdefault((event.op, event.target), []).append(place)
+        if event.op == "write":
+            last["read", event.target] = []
+    return is_acyclic(graph)
+
+
+def before(event: Event, loops: Collection[str]) -> Collection[str]:
+    if event.op == "acquire":
+        return () if event.target in loops else ("release",)
+    return {"read": ("write",), "write": ("write", "read"), "take": ("post",), "join": ("thread",)}.get(event.op, ())
+
+
+def is_acyclic(graph: serializability.Graph) -> bool:
+    incoming = dict.fromkeys(graph, 0)
+    for successors in graph.values():
+        for node in successors:
+            incoming[node] += 1
+    ready = [node for node, count in incoming.items() if count == 0]
+    done = 0
+    while ready:
+        done += 1
+        for node in graph[ready.pop()]:
+            incoming[node] -= 1
+            if incoming[node] == 0:
+                ready.append(node)
+    return done == len(graph)
+
+
+def test_the_second_definition_is_the_first() -> None:
+    rng = random.Random(3)
+    for _ in range(500):
+        steps = random_steps(rng)
+        assert graph_serializable(steps) == serializability.serializable(steps)
+
+
+def crowded(rng: random.Random, threads: int, length: int, backwards: float) -> list[Step]:
+    """All threads in regions at once. Order goes from lower to higher threads, but for a few steps backwards."""
+    steps = [Step(f"T{number}", "begin", "m") for number in range(threads)]
+    for number in range(length):
+        low, high = sorted(rng.sample(range(threads), 2))
+        if rng.random() < backwards:
+            low, high = high, low
+        thing = f"x{number if rng.random() < 0.5 else rng.randrange(length) + length}"
+        kind = rng.randrange(4)
+        if kind == 0:
+            steps += [Step(f"T{low}", "write", thing), Step(f"T{high}", "read", thing)]
+        elif kind == 1:
+            steps += [Step(f"T{low}", "read", thing), Step(f"T{high}", "write", thing)]
+        elif kind == 2:
+            steps += [Step(f"T{low}", "post", thing), Step(f"T{high}", "take", thing)]
+        else:
+            steps += [Step(f"T{low}", "end", "m"), Step(f"T{low}", "read", "y"), Step(f"T{low}", "begin", "m")]
+    return steps
+
+
+@pytest.mark.parametrize("threads", [70, 200, 700])
+def test_many_threads_active_at_once(threads: int) -> None:
+    rng = random.Random(threads)
+    verdicts = []
+    for _ in range(60 if threads < 700 else 20):
+        steps = crowded(rng, threads, 2 * threads, rng.choice([0, 1 / threads, 5 / threads]))
+        result = check(steps, (), AeroDrome(rng.choice([0, 1 << 14])))
+        assert result.serializable == graph_serializable(steps)
+        if result.first_event is not None:
+            assert graph_serializable(steps[: result.first_event])
+            assert not graph_serializable(steps[: result.first_event + 1])
+        verdicts.append(result.serializable)
+    assert 0.1 < sum(verdict is True for verdict in verdicts) / len(verdicts) < 0.9
+
+
+def many_readers(rng: random.Random, threads: int, length: int) -> list[Step]:
+    """Few write, and many read at once, of which some know long regions: a variable has many readers to remember."""
+    steps = [Step(f"L{number}", op, f"g{number}") for number in range(4) for op in ("begin", "write")]
+    inside: set[str] = set()
+    for _ in range(length):
+        thread = f"T{rng.randrange(threads)}"
+        chance = rng.random()
+        if chance < 0.25:
+            steps.append(Step(thread, "end" if thread in inside else "begin", "m"))
+            inside ^= {thread}
+        elif chance < 0.4:
+            steps.append(Step(thread, "read", f"g{rng.randrange(4)}"))
+        elif chance < 0.9:
+            steps.append(Step(thread, rng.choice(["read", "read", "post"]), f"x{rng.randrange(2)}"))
+        elif chance < 0.97:
+            steps.append(Step(thread, "read", f"{thread}'s"))
+        else:
+            steps.append(Step(rng.choice([thread, f"L{rng.randrange(4)}"]), rng.choice(["write", "take"]), "x0"))
+    return steps
+
+
+@pytest.mark.parametrize("threads", [3, 8, 30, 90])
+def test_many_readers_and_posts(threads: int) -> None:
+    rng = random.Random(threads)
+    for _ in range(400):
+        steps = many_readers(rng, threads, rng.randint(10, 100))
+        result = check(steps, (), AeroDrome(rng.choice([0, 1 << 14])))
+        assert result.serializable == graph_serializable(steps)
+        if result.first_event is not None:
+            assert graph_serializable(steps[: result.first_event])
+            assert not graph_serializable(steps[: result.first_event + 1])
+
+
+@pytest.mark.parametrize("stay", [0, 64, 65, 130, 300])
+def test_after_a_crowd_the_sets_are_small_again(stay: int) -> None:
+    """Most of the crowd leaves. The last that stays, if one does, knows and is known: nothing of that is lost."""
+    crowd = standing(1000)
+    last = crowd[stay - 1].thread if stay else "T"
+    leaving = [step._replace(op="end") for step in reversed(crowd[stay:])]
+    line = f"{last}:begin {last}:w(x) U:r(x) {'V:r(z) ' * 20} U:w(y) {last}:r(y)"
+    steps = [*crowd, *notation(line)[:3], *leaving, *notation(line)[3:]]
+    assert fed_in_pieces(trace_of(steps), AeroDrome(), 1).first_event == len(steps) - 1
+
+
+def test_thousands_of_short_lived_threads_use_few_slots() -> None:
+    """Joined ones, ones that nobody joins, and ones that end inside their region; a region stays open all the while."""
+    steps = notation("L:begin L:w(g)")
+    for number in range(3000):
+        child = f"C{number}"
+        steps += notation(f"M:fork({child}) {child}:begin {child}:r(g) {child}:w(x{number % 5})")
+        if number % 3:
+            steps += [Step(child, "end", "")]
+        if number % 3 != 1:
+            steps += [Step("M", "join", child)]
+    result = check(steps)
+    assert result.serializable is True
+    assert result.counters["most_active"] == 2
+    assert check([*steps, *notation("L:r(x0)")]).closing is not None
+
+
+def short_lived(rng: random.Random, children: int, careless: float) -> list[Step]:
+    """Threads come and go, some inside a region. Most only read; a share of them is careless with a few variables."""
+    steps: list[Step] = []
+    running: list[tuple[str, list[Step]]] = []
+    for number in range(children):
+        child = f"C{number}"
+        steps.append(Step(rng.choice(["M", *(name for name, _ in running)]), "fork", child))
+        running.append((child, work(rng, child, careless)))
+        while len(running) > rng.randint(0, 6):
+            at = rng.randrange(len(running))
+            name, left = running[at]
+            steps += left[:1]
+            del left[:1]
+            if not left:
+                del running[at]
+                if rng.random() < 0.7:
+                    steps.append(Step("M", "join", name))
+    return steps
+
+
+def work(rng: random.Random, name: str, careless: float) -> list[Step]:
+    thing = rng.randrange(8)
+    accesses = [(rng.choice(["read", "write"]), f"x{thing}") for _ in range(rng.randint(1, 4))]
+    steps = accesses if rng.random() < careless else [("read", "quiet")]
+    if rng.random() < 0.8:
+        steps = [("begin", "m"), *steps, ("end", "m")] if rng.random() < 0.9 else [("begin", "m"), *steps]
+    return [Step(name, op, target) for op, target in steps] if rng.random() < 0.9 else []
+
+
+@pytest.mark.parametrize("careless", [0.0, 0.02, 0.05, 0.2])
+def test_threads_that_come_and_go(careless: float) -> None:
+    rng = random.Random(int(1000 * careless))
+    for children in (30, 100, 300, 3000):
+        for _ in range(1 + 900 // children):
+            steps = short_lived(rng, children, careless)
+            result = check(steps, (), AeroDrome(rng.choice([0, 1 << 14])))
+            assert result.serializable == graph_serializable(steps)
+            if result.first_event is not None:
+                assert graph_serializable(steps[: result.first_event])
+                assert not graph_serializable(steps[: result.first_event + 1])
+
+
+def test_what_it_keeps_follows_what_is_alive() -> None:
+    """A region stays open; the others know it, so each leaves a node behind, but few of these are referred to."""
+    engine = AeroDrome()
+    options = options_for("long-region", events=400_000, threads=16, variables=2000)
+    result = run_checkers(generate(options), [AeroDromeChecker(engine)]).results[0]
+    assert result.serializable is True
+    assert engine.transactions > 20_000
+    assert engine.collections > 0
+    assert engine.most_nodes < 22_000
+
+
+# ---- the same answer however it is fed
+
+
+def fed_in_pieces(trace: Trace, engine: AeroDrome, most: int, rng: random.Random | None = None) -> Result:
+    checker = AeroDromeChecker(engine)
+    for batch in flattened(trace):
+        at = 0
+        while at < len(batch):
+            end = at + (rng.randint(1, most) if rng else most)
+            if checker.feed(part(batch, at, end)):
+                return checker.result()
+            at = end
+    return checker.result()
+
+
+def part(batch: FlatBatch, start: int, end: int) -> FlatBatch:
+    columns = (column[start:end] for column in (batch.thread, batch.op, batch.target, batch.site))
+    counts = (batch.threads, batch.variables, batch.locks, batch.regions, batch.handovers)
+    return FlatBatch(batch.first + start, *columns, *counts)  # type: ignore[arg-type]
+
+
+def test_batches_of_any_size() -> None:
+    rng = random.Random(9)
+    for _ in range(300):
+        trace = trace_of(random_steps(rng, events=60))
+        whole = run_checkers(trace, [AeroDromeChecker()]).results[0]
+        assert fed_in_pieces(trace, AeroDrome(), 1).closing == whole.closing
+        assert fed_in_pieces(trace, AeroDrome(), 20, rng).closing == whole.closing
+
+
+def test_symbols_that_come_while_it_runs() -> None:
+    checker = AeroDromeChecker()
+    none = np.full(2, 0xFFFFFFFF, np.uint32)
+    for number in range(2000):
+        thread, target = np.array([number, number], np.uint32), np.array([number, number], np.uint32)
+        counts = (number + 1, number + 1, number + 1, 1, number + 1)
+        for op in (0, 1, 2, 3, 8, 9):
+            assert not checker.feed(FlatBatch(0, thread, np.full(2, op, np.uint8), target, none, *counts))
+    assert checker.result().verdict == "holds"
+
+
+# ---- large traces whose answer is known, and the rest of the contract
+
+
+@pytest.mark.parametrize("kind", ["serializable", "long-region"])
+@pytest.mark.parametrize("threads", [2, 8, 100])
+def test_generated_serializable_traces_hold(kind: str, threads: int) -> None:
+    source = generate(options_for(kind, events=200_000, threads=threads, variables=3000, handovers=20))
+    assert run_checkers(source, [AeroDromeChecker()]).results[0].verdict == "holds"
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_first_injected_violation_is_found_at_its_event(seed: int) -> None:
+    options = options_for("violating", seed=seed, events=100_000, threads=9, variables=3000, violations=3)
+    source = generate(options)
+    list(source.batches())
+    first = min(source.truth["injected"], key=lambda one: one["events"][2])
+    result = run_checkers(source, [AeroDromeChecker()]).results[0]
+    assert result.closing is not None
+    assert result.first_event == first["events"][2]
+    assert source.symbols.threads[result.closing.thread] == first["thread"]
+    assert result.closing.number == first["transaction"]
+    assert source.symbols.regions[result.closing.region] == first["region"]
+    assert result.closing.other.number == 0
+
+
+def test_stopped_before_the_end() -> None:
+    checker = AeroDromeChecker()
+    for batch in flattened(atomsan.parse("T:begin T:r(x) U:w(x)")):
+        assert not checker.feed(batch)
+    result = checker.result(stopped="interrupted")
+    assert (result.verdict, result.serializable, result.reason) == ("unknown", None, "interrupted")
+
+
+def test_a_violation_stays_one_when_stopped() -> None:
+    checker = AeroDromeChecker()
+    assert [checker.feed(batch) for batch in flattened(atomsan.parse("T:begin T:r(x) U:w(x) T:r(x) T:end"))] == [True]
+    assert checker.result(stopped="interrupted").verdict == "violated"
+
+
+def test_too_many_symbols_are_a_memory_error_and_no_harm() -> None:
+    engine = AeroDrome()
+    with pytest.raises(MemoryError):
+        engine.grow(1, 1 << 45, 1, 1)
+    assert check(notation("T:begin T:r(x) U:w(x) T:r(x)"), (), engine).first_event == 3

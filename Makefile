@@ -31,6 +31,9 @@ lint: $(VENV)/installed  ## ruff, and mypy --strict on src/
 test: lint  ## the whole test suite, with lint
 	$(BIN)/python -m pytest
 
+test-long: $(VENV)/installed  ## every checker against the definitions, on a million traces or for ten minutes
+	$(BIN)/python tests/checkers/comparison.py
+
 test-all:  ## the test suite on every Python from 3.11 up that this machine has
 	$(PYTHON) tests/every_python.py
 
@@ -49,4 +52,4 @@ clean:  ## remove what was built
 	rm -rf $(VENV) build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src -name '*.so' -delete -o -name '*.c' -delete
 
-.PHONY: help install demo lint test test-all bench fuzz dist clean
+.PHONY: help install demo lint test test-long test-all bench fuzz dist clean

@@ -18,6 +18,15 @@ run atomsan stats bank.std
 run atomsan validate bank.std
 
 echo
+echo "# Was it atomic? No: a deposit gives up the lock half-way (exit code 1: there are findings) ..."
+run atomsan check bank.std || echo "(exit code $?)"
+echo
+echo "# ... so deposits are not atomic, says the specification that is inferred, and under it nothing is left to find."
+run atomsan refine bank.std -o spec.toml
+run cat spec.toml
+run atomsan check bank.std --spec spec.toml
+
+echo
 echo "# A trace that cannot have happened is refused, with the line and the reason (exit code 2) ..."
 run atomsan validate bank-broken.std || echo "(exit code $?)"
 echo

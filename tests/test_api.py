@@ -14,6 +14,7 @@ from cli.running import environment
 def test_names() -> None:
     assert set(atomsan.__all__) == {
         *("load", "parse", "open_trace", "Trace", "TraceBuilder"),
+        *("check", "Report", "Finding", "Specification"),
         *("AtomSanError", "InputError", "OutputError", "__version__"),
     }
     for name in atomsan.__all__:

@@ -2,7 +2,7 @@
 
     source  ->  recorder  ->  trace  ->  checkers / predict  ->  findings  ->  reports
 
-So far there is the trace, what happened:
+So far there is the trace, what happened, and checking it: was it atomic?
 
     import atomsan
     trace = atomsan.load("t.std")                       # any format, path or open file, into memory
@@ -10,6 +10,8 @@ So far there is the trace, what happened:
     trace = atomsan.TraceBuilder().add("T1", "r", "x").build()
     trace.save("t.atomtrace")
     for batch in atomsan.open_trace("t.std").batches(): ...     # a trace too large for memory
+    report = atomsan.check("t.std")                     # or a Trace; algorithm="davida", spec="spec.toml", first=True
+    report.verdict, report.serializable, report.violations, report.findings, report.to_dict()
 
 Bad input raises `atomsan.InputError`, a result that cannot be written `atomsan.OutputError`.
 Importing the package costs next to nothing: a name is loaded when it is first used.
@@ -20,7 +22,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from atomsan.checking import check
     from atomsan.errors import AtomSanError, InputError, OutputError
+    from atomsan.findings.finding import Finding
+    from atomsan.findings.report import Report
+    from atomsan.source.spec import Specification
     from atomsan.trace.builder import TraceBuilder
     from atomsan.trace.reading import load, open_trace, parse
     from atomsan.trace.trace import Trace
@@ -29,11 +35,15 @@ __version__ = "0.1.0"
 
 __all__ = [
     "AtomSanError",
+    "Finding",
     "InputError",
     "OutputError",
+    "Report",
+    "Specification",
     "Trace",
     "TraceBuilder",
     "__version__",
+    "check",
     "load",
     "open_trace",
     "parse",
@@ -41,10 +51,14 @@ __all__ = [
 
 _HOMES = {
     "AtomSanError": "atomsan.errors",
+    "Finding": "atomsan.findings.finding",
     "InputError": "atomsan.errors",
     "OutputError": "atomsan.errors",
+    "Report": "atomsan.findings.report",
+    "Specification": "atomsan.source.spec",
     "Trace": "atomsan.trace.trace",
     "TraceBuilder": "atomsan.trace.builder",
+    "check": "atomsan.checking",
     "load": "atomsan.trace.reading",
     "open_trace": "atomsan.trace.reading",
     "parse": "atomsan.trace.reading",

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from atomsan.checkers.registry import CHECKERS
 from atomsan.errors import InputError
 from atomsan.trace.formats import FORMATS
 
@@ -129,8 +130,13 @@ class Argument:
 ARGUMENTS: tuple[Argument, ...] = (
     Argument(name="trace", verbs=("stats",), metavar="TRACE", help="The trace; - is standard input."),
     Argument(
-        name="traces", verbs=("validate",), metavar="TRACE", help="The traces; - is standard input.", repeated=True
+        name="traces",
+        verbs=("check", "validate"),
+        metavar="TRACE",
+        help="The traces; - is standard input.",
+        repeated=True,
     ),
+    Argument(name="traces", verbs=("refine",), metavar="TRACE", help="The traces.", repeated=True),
     Argument(name="trace", verbs=("convert",), metavar="FROM", help="The trace to read; - is standard input."),
     Argument(
         name="target",
@@ -141,12 +147,86 @@ ARGUMENTS: tuple[Argument, ...] = (
     ),
 )
 
-_READING = ("stats", "validate", "convert")
+_CHECKING = ("check", "refine")
+_READING = (*_CHECKING, "stats", "validate", "convert")
 
 OPTIONS: tuple[Option, ...] = (
     Option(
+        name="algorithm",
+        verbs=("check",),
+        type=str,
+        choices=("auto", *CHECKERS),
+        metavar="NAME",
+        repeated=True,
+        default=(),
+        default_text="auto",
+        help="What to run, as atomsan algorithms lists it. Can be given again: one pass serves all.",
+        example="--algorithm auto",
+    ),
+    Option(
+        name="first",
+        verbs=("check",),
+        type=bool,
+        default=False,
+        help="Stop at the first violation.",
+        example="--first",
+    ),
+    Option(
+        name="timeout",
+        verbs=("check",),
+        type=float,
+        metavar="S",
+        help="Stop after so many seconds for each trace, and report what was found so far (exit code 3).",
+        example="--timeout 60",
+    ),
+    Option(
+        name="max_rounds",
+        verbs=("refine",),
+        type=int,
+        metavar="N",
+        help="Stop after so many rounds.",
+        example="--max-rounds 10",
+    ),
+    Option(
+        name="spec",
+        verbs=_CHECKING,
+        type=str,
+        metavar="FILE",
+        help="The atomicity specification: which regions are meant to be atomic.",
+        example="--spec spec.toml",
+    ),
+    Option(
+        name="atomic",
+        verbs=_CHECKING,
+        type=str,
+        metavar="GLOB",
+        repeated=True,
+        default=(),
+        help="Regions that are meant to be atomic: only these, unless the specification has a default. "
+        "Can be given again.",
+        example="--atomic bank:Account.*",
+    ),
+    Option(
+        name="not_atomic",
+        verbs=_CHECKING,
+        type=str,
+        metavar="GLOB",
+        repeated=True,
+        default=(),
+        help="Regions that are not meant to be atomic: the regions inside them are looked at. Can be given again.",
+        example="--not-atomic *:main",
+    ),
+    Option(
+        name="split_at_waits",
+        verbs=_CHECKING,
+        type=bool,
+        default=False,
+        help="Split every region where it waits for another thread, not only those AtomSan chose itself.",
+        example="--split-at-waits",
+    ),
+    Option(
         name="format",
-        verbs=("stats", "validate", "debug"),
+        verbs=("check", "algorithms", "stats", "validate", "debug"),
         type=str,
         choices=("text", "json"),
         default="text",
@@ -155,7 +235,7 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         name="output",
-        verbs=("stats", "validate"),
+        verbs=("check", "stats", "validate"),
         type=str,
         short="-o",
         metavar="FILE",
@@ -163,6 +243,25 @@ OPTIONS: tuple[Option, ...] = (
         default=(),
         help="Write the result to a file too: JSON if it ends in .json, text if in .txt. Can be given again.",
         example="-o result.json",
+    ),
+    Option(
+        name="output",
+        verbs=("refine",),
+        type=str,
+        short="-o",
+        metavar="FILE",
+        in_file=False,
+        help="The specification to write, a file in .toml.",
+        example="-o spec.toml",
+    ),
+    Option(
+        name="limit",
+        verbs=("check",),
+        type=int,
+        metavar="N",
+        default=20,
+        help="Print at most so many findings as text. A file and JSON have all of them.",
+        example="--limit 5",
     ),
     Option(
         name="output",

@@ -65,3 +65,8 @@ def shown(text: bytes, most: int = 60) -> str:
     """A piece of the input for a message: printable, on one line, not too long."""
     cut = text if len(text) <= most else text[:most] + b"..."
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in cut.decode(errors="backslashreplace"))
+
+
+def printable(text: str) -> str:
+    """A text on one line, with nothing in it that a terminal would obey: names come from anywhere."""
+    return text if text.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)

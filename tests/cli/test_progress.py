@@ -42,6 +42,8 @@ def test_on_a_terminal(trace: str) -> None:
     assert "events/s" in said
     assert on_a_terminal("stats", trace, "--quiet") == ""
     assert "validating" in on_a_terminal("validate", trace)
+    assert "checking" in on_a_terminal("check", trace)
+    assert "checking" in on_a_terminal("refine", trace, "-o", "spec.toml")
     assert "converting" in on_a_terminal("convert", trace, "t.atomtrace")
     assert "generating" in on_a_terminal("generate", "-o", "u.std", "--events", "1_100_000")
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from enum import IntEnum
 
-from atomsan.errors import AtomSanError
+from atomsan.errors import AtomSanError, printable
 
 
 class Exit(IntEnum):
@@ -23,11 +23,6 @@ class Exit(IntEnum):
     """EX_SOFTWARE of sysexits.h."""
     PIPE = 141
     """What a shell says of a program that died of SIGPIPE, as most do in `| head`."""
-
-
-def printable(text: str) -> str:
-    """A text on one line, with nothing in it that a terminal would obey: names come from anywhere."""
-    return text if text.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
 def say(text: str) -> None:

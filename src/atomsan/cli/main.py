@@ -10,6 +10,9 @@ from atomsan.cli.exits import Exit, guarded, say
 
 # A verb and what `atomsan --help` says of it. Its module and its function have its name.
 VERBS: dict[str, str] = {
+    "check": "Was it atomic? The violations that happened in traces.",
+    "refine": "Infer which regions are atomic, by iterative refinement.",
+    "algorithms": "What check can run: properties, promises, cost, papers.",
     "stats": "What is in a trace: events, threads, locks, variables, transactions.",
     "validate": "Is a trace well-formed? If not: the first offending line, and why.",
     "convert": "Write a trace in another format.",

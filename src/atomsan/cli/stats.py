@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from atomsan.cli.exits import Exit, printable, say
+from atomsan.cli.exits import Exit, say
 from atomsan.cli.tell import as_json, counted, number, progress, result_format, table, warn, write_results
+from atomsan.errors import printable
 
 if TYPE_CHECKING:
     from atomsan.trace.stats import Stats

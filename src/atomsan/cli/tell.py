@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence, Sized
 from contextlib import contextmanager
 from itertools import zip_longest
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from atomsan.cli.exits import printable, say
-from atomsan.errors import InputError
+from atomsan.cli.exits import say
+from atomsan.errors import InputError, printable
 
 if TYPE_CHECKING:
-    from atomsan.trace.events import Batch
     from atomsan.trace.validation import Checked
     from atomsan.types import EventSource
 
@@ -62,10 +61,15 @@ def as_json(content: Any) -> str:
 
 def write_results(files: list[str], text: Callable[[], str], content: Callable[[], Any]) -> None:
     """Write a result to each of the files, in the format of its suffix."""
+    write_texts(files, text, lambda: as_json(content()))
+
+
+def write_texts(files: list[str], text: Callable[[], str], json: Callable[[], str]) -> None:
+    """Write a result, as one of two texts, to each of the files, by its suffix."""
     from atomsan.trace.writing import write_file
 
     for name in files:
-        form = as_json(content()) if result_format(name) == "json" else text()
+        form = json() if result_format(name) == "json" else text()
         write_file(name, form.encode(errors="backslashreplace"), force=True)
 
 
@@ -85,7 +89,7 @@ class Watch:
         self.events = 0
         self.move: Callable[[int], None] = lambda events: None
 
-    def __call__(self, batch: Batch) -> None:
+    def __call__(self, batch: Sized) -> None:
         self.events += len(batch)
         self.move(self.events)
 

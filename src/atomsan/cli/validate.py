@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from atomsan import __version__
-from atomsan.cli.exits import Exit, printable, say
+from atomsan.cli.exits import Exit, say
 from atomsan.cli.tell import as_json, counted, progress, result_format, warn, write_results
-from atomsan.errors import InputError
+from atomsan.errors import InputError, printable
 
 if TYPE_CHECKING:
     from atomsan.trace.validation import Checked

@@ -1,0 +1,96 @@
+"""`atomsan refine`"""
+
+from __future__ import annotations
+
+import os
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+
+from atomsan.cli.check import specification
+from atomsan.cli.exits import Exit, say
+from atomsan.cli.tell import counted, number, progress, table
+from atomsan.errors import InputError, OutputError
+
+if TYPE_CHECKING:
+    from atomsan.refining import Refinement
+
+
+def refine(
+    traces: list[str],
+    output: str | None,
+    max_rounds: int | None,
+    spec: str | None,
+    atomic: list[str],
+    not_atomic: list[str],
+    split_at_waits: bool,
+    input_format: str | None,
+    lenient: bool,
+    quiet: bool,
+) -> int:
+    """Infer which regions are atomic, by iterative refinement.
+
+    Starts from all regions, but for those that the specification given excludes. In each round the regions that
+    violate in any of the traces are removed, and the regions inside them are looked at in the next. It ends when two
+    rounds in a row remove nothing. The result is a specification for check, with the reason for each region removed;
+    Ctrl-C gives the one so far.
+
+    Examples:
+      atomsan refine t.std -o spec.toml
+      atomsan refine runs/*.atomtrace -o spec.toml --spec start.toml --not-atomic '*:main' --max-rounds 10
+      atomsan refine t.csv -o spec.toml --input-format csv --lenient --split-at-waits --quiet
+    """
+    from atomsan.refining import refine as refined
+    from atomsan.trace.writing import write_file
+
+    if output is None:
+        raise InputError("missing -o FILE for the specification (see atomsan refine --help)")
+    if max_rounds is not None and max_rounds < 1:
+        raise InputError("--max-rounds must be at least 1")
+    if "-" in traces:
+        raise InputError("refining reads a trace several times, so it cannot be standard input")
+    _check_output(output)
+    result = refined(
+        traces,
+        specification(spec, atomic, not_atomic),
+        max_rounds=max_rounds,
+        split_at_waits=split_at_waits,
+        lenient=lenient,
+        format=input_format,
+        watching=lambda source: progress(f"checking {source.meta.source}", source, quiet=quiet),
+    )
+    write_file(output, result.to_toml().encode(errors="backslashreplace"), force=True)
+    print(_as_text(result), end="")
+    if not quiet:
+        say(f"wrote {output}: {counted(len(result.removed), 'region')} not atomic")
+    if result.stopped:
+        say(f"stopped by {result.stopped}" if result.stopped.startswith("the ") else result.stopped)
+    return Exit.INTERRUPTED if result.stopped in ("interrupted", "out of time") else Exit.FINE
+
+
+def _check_output(path: str) -> None:
+    """Refuse, before any work is done, to replace what is no specification."""
+    from atomsan.source.spec import read_spec
+
+    if PurePath(path).suffix.lower() != ".toml":
+        raise InputError("a specification is written to a file in .toml", source=path)
+    if os.path.lexists(path):
+        try:
+            read_spec(path)
+        except InputError:
+            raise OutputError(f"{path}: exists and is no specification; it will not be replaced") from None
+
+
+def _as_text(result: Refinement) -> str:
+    head = ["ROUND", "TRANSACTIONS", "VIOLATIONS", "VIOLATING", "REMOVED", ""]
+    rows = [
+        [
+            number(one.number),
+            number(one.transactions),
+            number(one.violations),
+            number(one.violating),
+            number(len(one.removed)),
+            ", ".join(one.removed[:3]) + ", ..." * (len(one.removed) > 3),
+        ]
+        for one in result.rounds
+    ]
+    return table([head, *rows], right=range(5))

@@ -1,0 +1,134 @@
+"""A finding: one violation as a person wants to see it, all its occurrences grouped by where it is in the source."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from operator import add
+from typing import Any, Literal
+
+Status = Literal["predicted", "observed", "confirmed"]
+Kind = Literal["atomicity", "cycle"]
+
+# The weakest first: the same bug seen twice is one finding with the strongest status.
+STRENGTH: tuple[Status, ...] = ("predicted", "observed", "confirmed")
+
+
+@dataclass(frozen=True)
+class SiteShown:
+    """Where in the source. A site that the trace only has a name for has that name as its text."""
+
+    file: str | None
+    line: int | None
+    column: int | None
+    function: str | None
+    text: str | None
+
+    def __str__(self) -> str:
+        if self.file is None:
+            return self.text or "?"
+        return ":".join(str(part) for part in (self.file, self.line) if part is not None)
+
+
+@dataclass(frozen=True)
+class ShownStep:
+    """One event of a witness, with names. `edge` says why it comes before the step that has the event `to`."""
+
+    thread: str
+    transaction: int | None
+    """Its number in the thread, None outside regions."""
+    region: str | None
+    event: int
+    place: str
+    """Where the event stands in the trace: `t.std:12`."""
+    op: str
+    location: str
+    site: SiteShown | None
+    to: int
+    edge: str
+    target: int
+    """The number of the location in its table: two objects' fields may be shown by one name."""
+    locks: tuple[str, ...] | None = None
+    """The locks held, where that is known."""
+
+    @property
+    def where(self) -> str:
+        return str(self.site) if self.site else self.place
+
+    @property
+    def owner(self) -> tuple[str, int | None, int | None]:
+        """Its transaction: an event outside regions is one of its own."""
+        return (self.thread, self.transaction, None if self.transaction else self.event)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "thread": self.thread,
+            "transaction": self.transaction,
+            "region": self.region,
+            "event": self.event,
+            "op": self.op,
+            "location": self.location,
+            "site": dict(vars(self.site)) if self.site else None,
+            "locks": None if self.locks is None else list(self.locks),
+            "edge": {"to": self.to, "kind": self.edge},
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """`docs/cli.md` has the JSON. `region` is that of the transaction to blame; in a cycle, that of its first one."""
+
+    id: str
+    status: Status
+    kind: Kind
+    pattern: str
+    region: str
+    count: int
+    first_event: int | None
+    first_place: str = ""
+    witness: tuple[ShownStep, ...] = ()
+    explanation: tuple[str, ...] = ()
+    hint: str | None = None
+    replay: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "id": self.id,
+            "status": self.status,
+            "kind": self.kind,
+            "pattern": self.pattern,
+            "region": self.region,
+            "count": self.count,
+            "first_event": self.first_event,
+            "witness": [step.to_dict() for step in self.witness],
+            "explanation": list(self.explanation),
+            "hint": self.hint,
+            "replay": self.replay,
+        }
+
+
+def fingerprint(region: str, locations: Sequence[str], places: Sequence[str]) -> str:
+    """The id of a finding: the same for the same bug, in any run, by any checker.
+
+    `locations` are classes and fields, or names; `places` the source text of the local accesses, or their sites.
+    """
+    text = "\0".join((region, "", *locations, "", *places))
+    return hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=6).hexdigest()
+
+
+def merged(findings: Iterable[Finding], counts: Callable[[int, int], int] = add) -> list[Finding]:
+    """One finding for each id: the first to be found, with the counts of all and the strongest status.
+
+    Counts are added up, unless they are of the same occurrences, seen by several: then `max` does it.
+    """
+    found: dict[str, Finding] = {}
+    for finding in findings:
+        other = found.get(finding.id)
+        found[finding.id] = finding if other is None else _together(other, finding, counts)
+    return list(found.values())
+
+
+def _together(first: Finding, second: Finding, counts: Callable[[int, int], int]) -> Finding:
+    status = max(first.status, second.status, key=STRENGTH.index)
+    return replace(first, count=counts(first.count, second.count), status=status)

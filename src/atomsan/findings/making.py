@@ -1,0 +1,212 @@
+"""From what a checker says in numbers to findings: names, fingerprints, patterns, explanations.
+
+Everything is taken from the witnesses. The trace is not looked at again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from atomsan.checkers.results import NO_REGION, Witness
+from atomsan.findings.finding import Finding, ShownStep, SiteShown, fingerprint, merged
+from atomsan.findings.patterns import CYCLE, pattern_of
+from atomsan.findings.wording import UnexplainedEdgeError, hint, sentences
+from atomsan.trace.events import NO_SITE, TARGET_KIND, Op
+
+if TYPE_CHECKING:
+    from atomsan.checkers.results import Closing, Step, Transaction
+    from atomsan.trace.symbols import Symbols
+    from atomsan.types import EventSource
+
+
+class Namer:
+    """Puts names in the place of numbers, as they stand in a source."""
+
+    def __init__(self, source: EventSource) -> None:
+        self._source = source
+        self._symbols: Symbols = source.symbols
+        self._sites: dict[int, SiteShown | None] = {NO_SITE: None}
+
+    def thread(self, number: int) -> str:
+        return self._symbols.threads[number]
+
+    def region(self, number: int) -> str:
+        return self._symbols.regions[number]
+
+    def event(self, event: int) -> tuple[int, str]:
+        """Which event of the input this is, and where it stands there."""
+        place = self._source.place(event)
+        return (event if place.event is None else place.event), str(place)
+
+    def location(self, op: Op, target: int) -> str:
+        """A field by its class, anything else by its name."""
+        table = self._symbols.table(TARGET_KIND[op])
+        if table.kind == "variables":
+            of, field = table.get(target, "class"), table.get(target, "field")
+            if of and field:
+                return f"{of}.{field}"
+        return table[target]
+
+    def site(self, number: int) -> SiteShown | None:
+        if number not in self._sites:
+            site = self._symbols.sites.site(number)
+            text = site.name if site.text is None and site.file is None else site.text
+            self._sites[number] = SiteShown(site.file, site.line, site.column, site.function, text)
+        return self._sites[number]
+
+    def steps(self, steps: Sequence[Step]) -> list[ShownStep]:
+        events = [self.event(step.event) for step in steps]
+        following = [*events[1:], *events[:1]]
+        return [self._step(step, *event, to) for step, event, (to, _) in zip(steps, events, following, strict=True)]
+
+    def _step(self, step: Step, event: int, place: str, to: int) -> ShownStep:
+        op = Op(step.op)
+        return ShownStep(
+            thread=self.thread(step.thread),
+            transaction=step.transaction or None,
+            region=None if step.region == NO_REGION else self.region(step.region),
+            event=event,
+            place=place,
+            op=op.word,
+            location=self.location(op, step.target),
+            target=step.target,
+            site=self.site(step.site),
+            to=to,
+            edge=str(step.edge),
+        )
+
+
+def findings_of(witnesses: Iterable[Witness], names: Namer) -> list[Finding]:
+    """The findings that witnesses come to, in the order in which they are first seen."""
+    return merged(_finding(witness, names) for witness in witnesses)
+
+
+def _finding(witness: Witness, names: Namer) -> Finding:
+    steps = names.steps(witness.steps)
+    if witness.blamed is None:
+        return _cycle(steps, witness.count)
+    return _blamed(steps, witness.blamed, witness.count, names)
+
+
+def _blamed(steps: list[ShownStep], blamed: Transaction, count: int, names: Namer) -> Finding:
+    """A transaction is left and returned to: the edges that cross its border are what it is about."""
+    owner = (names.thread(blamed.thread), blamed.number, None)
+    places = [i for i in range(len(steps)) if steps[i].owner == owner]
+    leaving = [i for i in places if steps[(i + 1) % len(steps)].owner != owner]
+    returning = [i for i in places if steps[i - 1].owner != owner]
+    if not leaving or not returning:
+        raise UnexplainedEdgeError(f"the witness does not lead out of {owner[0]} #{owner[1]} and back")
+    out, back = leaving[0], returning[-1]
+    leaves, returns = steps[out], steps[back]
+    others = [steps[(out + 1) % len(steps)], steps[back - 1]]
+    locations = [step.location for step in (leaves, returns)]
+    pattern = pattern_of(
+        leaves.op,
+        frozenset(step.op for step in others if _key(step) == _key(leaves)),
+        returns.op,
+        same_location=_key(leaves) == _key(returns),
+    )
+    meaning = pattern.meaning.format(
+        thread=leaves.thread, other=others[0].thread, location=returns.location, left=leaves.location
+    )
+    last = max(steps, key=lambda step: step.event)
+    return Finding(
+        id=fingerprint(leaves.region or "", locations, [_text(step) for step in (leaves, returns)]),
+        status="observed",
+        kind="atomicity",
+        pattern=pattern.name,
+        region=leaves.region or "",
+        count=count,
+        first_event=last.event,
+        first_place=last.place,
+        witness=tuple(steps),
+        explanation=(*sentences(steps), meaning),
+        hint=hint(leaves, returns),
+    )
+
+
+def _cycle(steps: list[ShownStep], count: int) -> Finding:
+    """No transaction is to blame, so every step of it counts, wherever one starts."""
+    regular = [step for step in steps if step.transaction] or steps
+    first = min(regular, key=lambda step: step.event)
+    last = max(steps, key=lambda step: step.event)
+    rows = sorted((step.region or "", step.location, _text(step)) for step in steps)
+    return Finding(
+        id=fingerprint("\0".join(row[0] for row in rows), [row[1] for row in rows], [row[2] for row in rows]),
+        status="observed",
+        kind="cycle",
+        pattern=CYCLE.name,
+        region=first.region or "",
+        count=count,
+        first_event=last.event,
+        first_place=last.place,
+        witness=tuple(steps),
+        explanation=(*sentences(steps), CYCLE.meaning),
+    )
+
+
+def _key(step: ShownStep) -> tuple[str, int]:
+    """What a step is about, by number: the kind of its target, and which."""
+    return TARGET_KIND[Op[step.op.upper()]], step.target
+
+
+def _text(step: ShownStep) -> str:
+    """The source text of a step, or where it is, as far as the trace says."""
+    return (step.site.text or str(step.site)) if step.site else ""
+
+
+def without_witness(region: str, transactions: int, first: tuple[int, str] | None, algorithm: str) -> Finding:
+    """What is left to say of a region where a checker names transactions and shows nothing."""
+    times = "execution is" if transactions == 1 else "executions are"
+    return Finding(
+        id=fingerprint(region, (), ()),
+        status="observed",
+        kind="atomicity",
+        pattern="inconsistent view",
+        region=region,
+        count=transactions,
+        first_event=first[0] if first else None,
+        first_place=first[1] if first else "",
+        explanation=(f"{transactions} {times} not atomic. {algorithm} shows no witness; davida does.",),
+    )
+
+
+def closed(closing: Closing, names: Namer) -> Finding:
+    """What there is to say where a checker knows the event that closes a cycle, and keeps nothing of the rest."""
+    op = Op(closing.op)
+    event, place = names.event(closing.event)
+    site = names.site(closing.site)
+    region = "" if closing.region == NO_REGION else names.region(closing.region)
+    other = names.thread(closing.other.thread) + (f" #{closing.other.number}" if closing.other.number else "")
+    own = names.thread(closing.thread) + (f" #{closing.number}" if closing.number else "")
+    location = names.location(op, closing.target)
+    return Finding(
+        id=fingerprint(region, [location], [(site.text or str(site)) if site else ""]),
+        status="observed",
+        kind="cycle",
+        pattern=CYCLE.name,
+        region=region,
+        count=1,
+        first_event=event,
+        first_place=place,
+        explanation=(
+            f"{own} comes to {op.word} {location} ({site or place}) after {other}, by {closing.edge} order,"
+            f" and {other} comes after an earlier event of {own}.",
+            CYCLE.meaning,
+        ),
+    )
+
+
+def bare_cycle() -> Finding:
+    """What is left to say of a trace that is not serializable where nobody can show a cycle."""
+    return Finding(
+        id=fingerprint("", (), ()),
+        status="observed",
+        kind="cycle",
+        pattern=CYCLE.name,
+        region="",
+        count=1,
+        first_event=None,
+        explanation=("The trace is not serializable, and no transaction alone is to blame.",),
+    )

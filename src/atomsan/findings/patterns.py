@@ -1,0 +1,110 @@
+"""The patterns table: what kind of mistake a witness shows, by what happens inside, then outside, then inside again.
+
+A pattern is a row; a new one is a new row. The first row that fits is taken, so special ones stand before general ones.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+ANY: frozenset[str] = frozenset()
+
+READ, WRITE = frozenset({"read"}), frozenset({"write"})
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """`leaves` and `returns` are the operations of the blamed transaction that others come after, and before.
+
+    `between` are those of the others that touch these two. An empty set stands for any operation.
+    """
+
+    name: str
+    leaves: frozenset[str]
+    between: frozenset[str]
+    returns: frozenset[str]
+    same_location: bool
+    meaning: str
+
+
+PATTERNS: tuple[Pattern, ...] = (
+    Pattern(
+        "lost update",
+        READ,
+        WRITE,
+        WRITE,
+        True,
+        "What {thread} writes to {location} rests on what it read before {other} wrote: that write is lost.",
+    ),
+    Pattern(
+        "stale read",
+        READ,
+        WRITE,
+        READ,
+        True,
+        "{thread} reads {location} twice and can see two different values: {other} writes in between.",
+    ),
+    Pattern(
+        "dirty read",
+        WRITE,
+        READ,
+        WRITE,
+        True,
+        "{other} reads a value of {location} that {thread} was not done with.",
+    ),
+    Pattern(
+        "overwritten write",
+        WRITE,
+        WRITE,
+        READ | WRITE,
+        True,
+        "{thread} does not find in {location} what it wrote there: {other} writes in between.",
+    ),
+    Pattern(
+        "split critical section",
+        frozenset({"release"}),
+        ANY,
+        ANY,
+        False,
+        "{thread} gives up {left} before it is done: what {other} does under it comes in between.",
+    ),
+    Pattern(
+        "wait inside",
+        ANY,
+        ANY,
+        frozenset({"join", "take"}),
+        False,
+        "{thread} waits for another thread inside a region that is meant to be atomic.",
+    ),
+    Pattern(
+        "inconsistent view",
+        ANY,
+        ANY,
+        ANY,
+        False,
+        "{other} comes after one part of what {thread} does and before another: no order of the two explains both.",
+    ),
+)
+
+# A cycle in which every transaction is entered before it is left: nobody's begin comes before what returns to it.
+CYCLE = Pattern(
+    "mutual order",
+    ANY,
+    ANY,
+    ANY,
+    False,
+    "Each of these transactions comes before the next and the last before the first: no serial order explains that.",
+)
+
+
+def pattern_of(leaves: str, between: frozenset[str], returns: str, *, same_location: bool) -> Pattern:
+    """The first row that fits. `between` are the operations of others that touch the two local ones."""
+    for row in PATTERNS:
+        if (
+            (not row.leaves or leaves in row.leaves)
+            and (not row.returns or returns in row.returns)
+            and (not row.between or row.between & between)
+            and (same_location or not row.same_location)
+        ):
+            return row
+    raise AssertionError("the last row fits everything")

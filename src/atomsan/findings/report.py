@@ -1,0 +1,116 @@
+"""What was found out about one trace: the checkers' facts, and the findings. Reports of every form are made from it.
+
+History of the JSON: atomsan-report/1, the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, overload
+
+from atomsan import __version__
+from atomsan.findings.finding import Finding, merged
+
+SCHEMA = "atomsan-report/1"
+
+Verdict = Literal["holds", "violated", "unknown"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TraceFacts:
+    """What was checked, under the specification: a region that was dropped is no transaction."""
+
+    source: str
+    events: int
+    """That were read: a checker that has made up its mind reads no further."""
+    threads: int
+    locks: int
+    variables: int
+    transactions: int
+    complete: bool
+    """The trace is all there, and was read to its end or as far as it could matter."""
+
+
+class NamedTransactions(Sequence[tuple[str, int]]):
+    """Transactions as (thread, number), named when they are asked for: there can be ten million."""
+
+    def __init__(self, transactions: Sequence[tuple[int, int]], thread: Callable[[int], str]) -> None:
+        self._transactions = transactions
+        self._thread = thread
+
+    def __len__(self) -> int:
+        return len(self._transactions)
+
+    @overload
+    def __getitem__(self, index: int) -> tuple[str, int]: ...
+    @overload
+    def __getitem__(self, index: slice) -> NamedTransactions: ...
+    def __getitem__(self, index: int | slice) -> tuple[str, int] | NamedTransactions:
+        if isinstance(index, slice):
+            return NamedTransactions(self._transactions[index], self._thread)
+        thread, number = self._transactions[index]
+        return self._thread(thread), number
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} transactions>"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """The answer to `atomsan.check`; `to_dict` is the JSON of `atomsan check`."""
+
+    trace: TraceFacts
+    algorithm: str
+    verdict: Verdict
+    serializable: bool | None
+    violations: int | None
+    transactions: Sequence[tuple[str, int]]
+    """Every violating transaction: thread, and number in the thread."""
+    findings: Sequence[Finding]
+    notes: Sequence[Finding] = ()
+    results: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """What each algorithm says, where several ran."""
+    counters: dict[str, int] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
+    reason: str | None = None
+    """Why the verdict is unknown."""
+    stopped: str | None = None
+    """Why the trace was not read to its end: "interrupted" or "out of time"."""
+    repairs: Sequence[str] = ()
+    """What leniency did to the trace."""
+    warnings: Sequence[str] = ()
+    """What its reader could live with."""
+
+    def to_dict(self) -> dict[str, Any]:
+        content: dict[str, Any] = {
+            "schema": SCHEMA,
+            "tool": {"name": "atomsan", "version": __version__},
+            "trace": dict(vars(self.trace)),
+            "algorithm": self.algorithm,
+            "verdict": self.verdict,
+            "serializable": self.serializable,
+            "violations": self.violations,
+            "transactions": [list(transaction) for transaction in self.transactions],
+            "findings": [finding.to_dict() for finding in self.findings],
+            "notes": [note.to_dict() for note in self.notes],
+        }
+        if self.reason is not None:
+            content["reason"] = self.reason
+        if self.repairs:
+            content["repairs"] = list(self.repairs)
+        if len(self.results) > 1:
+            content["results"] = self.results
+        return content | {"counters": self.counters, "seconds": self.seconds}
+
+
+def together(reports: Sequence[Report]) -> dict[str, Any]:
+    """The JSON of one report, or of several with the findings of all."""
+    if len(reports) == 1:
+        return reports[0].to_dict()
+    findings = merged(finding for report in reports for finding in report.findings)
+    return {
+        "schema": SCHEMA,
+        "reports": [report.to_dict() for report in reports],
+        "findings": [finding.to_dict() for finding in findings],
+    }

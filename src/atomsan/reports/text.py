@@ -1,0 +1,112 @@
+"""Reports as text, for people: the verdict, the counts, and each finding as the steps that interleave.
+
+bank.std: violated, not serializable
+  22 events, 3 threads, 1 lock, 1 variable, 2 transactions
+  1 violation in 1 transaction, 1 finding (auto)
+
+1. lost update in bank:Account.deposit (seen once, first at bank.std:15)  [0123456789ab]
+     teller-1 #1  read   Account.balance  bank.py:14
+     teller-2 #1  write  Account.balance  bank.py:16
+     ...
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from atomsan.errors import printable
+
+if TYPE_CHECKING:
+    from atomsan.findings.finding import Finding, ShownStep
+    from atomsan.findings.report import Report
+
+_SERIALIZABLE = {True: "serializable", False: "not serializable"}
+
+
+def as_text(reports: Sequence[Report], limit: int | None = None) -> str:
+    """All reports, one below the other, each with at most `limit` findings."""
+    return "\n".join("".join(f"{line}\n" for line in _report(report, limit)) for report in reports)
+
+
+def _report(report: Report, limit: int | None) -> Iterator[str]:
+    yield printable(f"{report.trace.source}: {', '.join(_verdict(report))}")
+    yield f"  {', '.join(_facts(report))}"
+    if counts := _counts(report):
+        yield f"  {', '.join(counts)}"
+    if len(report.results) > 1:
+        yield "  " + ", ".join(f"{name}: {result['verdict']}" for name, result in report.results.items())
+    shown = report.findings if limit is None else report.findings[:limit]
+    for number, finding in enumerate(shown, 1):
+        yield ""
+        yield from map(printable, _finding(number, finding))
+    if len(shown) < len(report.findings):
+        yield ""
+        yield f"{counted(len(report.findings) - len(shown), 'more finding')} (--limit shows more)"
+
+
+def _verdict(report: Report) -> Iterator[str]:
+    yield report.verdict
+    if report.serializable is not None:
+        yield _SERIALIZABLE[report.serializable]
+    if report.reason:
+        yield report.reason
+
+
+def _facts(report: Report) -> Iterator[str]:
+    trace = report.trace
+    yield counted(trace.events, "event") + ("" if trace.complete else " read")
+    yield counted(trace.threads, "thread")
+    yield counted(trace.locks, "lock")
+    yield counted(trace.variables, "variable")
+    yield counted(trace.transactions, "transaction")
+
+
+def _counts(report: Report) -> list[str]:
+    counts = []
+    if report.violations is not None:
+        inside = f" in {counted(len(report.transactions), 'transaction')}" if report.violations else ""
+        counts.append(counted(report.violations, "violation") + inside)
+    elif report.transactions:
+        counts.append(counted(len(report.transactions), "violating transaction"))
+    return [*counts, f"{counted(len(report.findings), 'finding')} ({report.algorithm})"]
+
+
+def _finding(number: int, finding: Finding) -> Iterator[str]:
+    times = "once" if finding.count == 1 else f"{finding.count:,} times"
+    first = f", first at {finding.first_place}" if finding.first_place else ""
+    region = finding.region or "a region without a name"
+    yield f"{number}. {finding.pattern} in {region} (seen {times}{first})  [{finding.id}]"
+    yield from (f"     {line}" for line in _steps(finding.witness))
+    yield from (f"   {line}" for line in finding.explanation)
+    if finding.hint:
+        yield f"   hint: {finding.hint}"
+
+
+def _steps(steps: Sequence[ShownStep]) -> Iterator[str]:
+    """In the order in which they happened, so that one can read the interleaving from top to bottom."""
+    rows = []
+    seen: set[int] = set()
+    for step in sorted(steps, key=lambda step: step.event):
+        if step.event not in seen:
+            seen.add(step.event)
+            rows.append((_who(step), step.op, step.location, *_where(step)))
+    widths = [max(len(row[column]) for row in rows) for column in range(4)] if rows else []
+    for row in rows:
+        cells = [cell.ljust(width) for cell, width in zip(row[:4], widths, strict=True)]
+        yield "  ".join([*cells, row[4]]).rstrip()
+
+
+def _who(step: ShownStep) -> str:
+    return f"{step.thread} #{step.transaction}" if step.transaction else step.thread
+
+
+def _where(step: ShownStep) -> tuple[str, str]:
+    """The site, and the source text if there is any."""
+    if step.site is None:
+        return step.place, ""
+    return str(step.site), (step.site.text or "").strip() if step.site.file else ""
+
+
+def counted(count: int, word: str) -> str:
+    return f"{count:,} {word}{'s' * (count != 1)}"

@@ -1,0 +1,123 @@
+"""`atomsan refine`: rounds, the specification it writes, and what it refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sized
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from atomsan.source.spec import read_spec
+from atomsan.types import EventSource
+from cli.running import Atomsan, assert_refused
+
+# The outer region violates; with it gone, the first of the two inside does, and the second never.
+NESTED = """\
+T|begin(outer)|a.py:1
+T|begin(inner)|a.py:2
+T|r(x)|a.py:3
+U|w(x)|b.py:1
+T|w(x)|a.py:4
+T|end(inner)|a.py:2
+T|begin(good)|a.py:5
+T|r(y)|a.py:6
+T|end(good)|a.py:5
+T|end(outer)|a.py:1
+"""
+
+
+@pytest.fixture(autouse=True)
+def _traces(_here: None) -> None:
+    Path("t.std").write_text(NESTED)
+
+
+def test_from_the_outside_in(atomsan: Atomsan) -> None:
+    ran = atomsan("refine", "t.std", "-o", "spec.toml")
+    assert (ran.code, ran.err) == (0, "atomsan: wrote spec.toml: 2 regions not atomic\n")
+    assert [line.split() for line in ran.out.splitlines()] == [
+        ["ROUND", "TRANSACTIONS", "VIOLATIONS", "VIOLATING", "REMOVED"],
+        ["1", "1", "1", "1", "1", "outer"],
+        ["2", "2", "1", "1", "1", "inner"],
+        ["3", "1", "0", "0", "0"],
+        ["4", "1", "0", "0", "0"],
+    ]
+    assert Path("spec.toml").read_text() == (
+        "# Made by atomsan refine in 4 rounds, finished.\n"
+        "not_atomic = [\n"
+        "    # round 1: 1 violation, for example lost update at a.py:3 and a.py:4 (t.std:5)\n"
+        '    "outer",\n'
+        "    # round 2: 1 violation, for example lost update at a.py:3 and a.py:4 (t.std:5)\n"
+        '    "inner",\n'
+        "]\n"
+    )
+    assert atomsan("check", "t.std").code == 1
+    assert atomsan("check", "t.std", "--spec", "spec.toml").code == 0
+
+
+def test_the_violations_of_all_traces_are_united(atomsan: Atomsan) -> None:
+    Path("u.std").write_text(NESTED.replace("inner", "other"))
+    assert atomsan("refine", "t.std", "u.std", "-o", "spec.toml", "--quiet").err == ""
+    assert set(read_spec("spec.toml").not_atomic) == {"outer", "inner", "other"}
+    assert "# round 1: 2 violations in 2 traces, for example" in Path("spec.toml").read_text()
+
+
+def test_where_to_start_from(atomsan: Atomsan) -> None:
+    Path("start.toml").write_text("not_atomic = ['outer']\n[sets]\nS = ['x']\n")
+    ran = atomsan("refine", "t.std", "--spec", "start.toml", "-o", "spec.toml", "--not-atomic", "zzz*")
+    assert len(ran.out.splitlines()) == 4
+    spec = read_spec("spec.toml")
+    assert spec.not_atomic == ("outer", "zzz*", "inner")
+    assert spec.sets == {"S": ("x",)}
+
+
+def test_a_limit_of_rounds(atomsan: Atomsan) -> None:
+    ran = atomsan("refine", "t.std", "-o", "spec.toml", "--max-rounds", "1")
+    assert ran.code == 0
+    assert "stopped by the limit of rounds" in ran.err
+    assert read_spec("spec.toml").not_atomic == ("outer",)
+    assert "not finished: the limit of rounds" in Path("spec.toml").read_text()
+
+
+def test_a_name_that_looks_like_a_glob(atomsan: Atomsan) -> None:
+    Path("t.std").write_text(NESTED.replace("outer", 'a*[1]"b'))
+    atomsan("refine", "t.std", "-o", "spec.toml")
+    assert not read_spec("spec.toml").is_atomic('a*[1]"b')
+    assert read_spec("spec.toml").is_atomic('axx1"b')
+    assert atomsan("check", "t.std", "--spec", "spec.toml").code == 0
+
+
+def test_what_is_refused(atomsan: Atomsan) -> None:
+    assert_refused(atomsan("refine", "t.std"), "missing -o FILE")
+    assert_refused(atomsan("refine", "-", "-o", "spec.toml"), "cannot be standard input")
+    assert_refused(atomsan("refine", "t.std", "-o", "t.std"), "written to a file in .toml")
+    assert_refused(atomsan("refine", "t.std", "-o", "s.toml", "--max-rounds", "0"), "--max-rounds must be at least 1")
+    assert_refused(atomsan("refine", "none.std", "-o", "s.toml"), "none.std")
+    Path("pyproject.toml").write_text("[project]\nname = 'x'\n")
+    assert_refused(atomsan("refine", "t.std", "-o", "pyproject.toml"), "is no specification; it will not be replaced")
+    assert not Path("s.toml").exists()
+
+
+def test_a_specification_is_replaced(atomsan: Atomsan) -> None:
+    Path("spec.toml").write_text("not_atomic = ['outer']\n")
+    assert atomsan("refine", "t.std", "--spec", "spec.toml", "-o", "spec.toml").code == 0
+    assert read_spec("spec.toml").not_atomic == ("outer", "inner")
+
+
+def test_an_interrupt_leaves_the_specification_so_far(atomsan: Atomsan, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("u.std").write_text(NESTED.replace("inner", "other"))
+
+    @contextmanager
+    def progress(what: str, source: EventSource, *, quiet: bool) -> Iterator[Callable[[Sized], None]]:
+        def watch(batch: Sized) -> None:
+            if source.meta.source == "u.std":
+                raise KeyboardInterrupt
+
+        yield watch
+
+    monkeypatch.setattr("atomsan.cli.refine.progress", progress)
+    ran = atomsan("refine", "t.std", "u.std", "-o", "spec.toml")
+    assert ran.code == 3
+    assert ran.err.endswith("atomsan: interrupted\n")
+    assert read_spec("spec.toml").not_atomic == ("outer",)
+    assert "not finished: interrupted" in Path("spec.toml").read_text()

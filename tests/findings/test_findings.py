@@ -1,0 +1,229 @@
+"""From witnesses to findings: a witness in one line, what is said of it in a few."""
+
+from __future__ import annotations
+
+import pytest
+
+import atomsan
+from atomsan import Trace, TraceBuilder
+from atomsan.checkers.results import NO_REGION, Edge, Step, Transaction, Witness
+from atomsan.findings.finding import Finding, merged
+from atomsan.findings.making import Namer, findings_of
+from atomsan.findings.patterns import PATTERNS, pattern_of
+from atomsan.findings.wording import EDGES, UnexplainedEdgeError
+from atomsan.trace.events import Op
+
+
+def witness(trace: Trace, path: str, blamed: tuple[str, int] | None, count: int = 1) -> Witness:
+    """A witness from a path such as `1 read-write 2 write-write 3 program-order`: events and edges."""
+    words = path.split()
+    rows = [row for batch in trace.batches() for row in batch.rows()]
+    owners = _owners(trace)
+    steps = [
+        Step(event, *rows[event], *owners[event], Edge(edge))
+        for event, edge in zip(map(int, words[::2]), words[1::2], strict=True)
+    ]
+    name = blamed and Transaction(trace.symbols.threads.find(blamed[0]) or 0, blamed[1])
+    return Witness(steps, name, count)
+
+
+def _owners(trace: Trace) -> list[tuple[int, int]]:
+    """(number, outermost region) of the transaction of each event."""
+    numbers: dict[str, int] = {}
+    open_regions: dict[str, list[str]] = {}
+    owners = []
+    for event in trace:
+        stack = open_regions.setdefault(event.thread, [])
+        if event.op is Op.BEGIN:
+            numbers[event.thread] = numbers.get(event.thread, 0) + (not stack)
+            stack.append(event.target)
+        region = trace.symbols.regions.find(stack[0]) if stack else NO_REGION
+        owners.append((numbers[event.thread] if stack else 0, region if region is not None else NO_REGION))
+        if event.op is Op.END:
+            stack.pop()
+    return owners
+
+
+def finding(line: str, path: str, blamed: tuple[str, int] | None = ("T", 1)) -> Finding:
+    trace = atomsan.parse(line)
+    (found,) = findings_of([witness(trace, path, blamed)], Namer(trace))
+    return found
+
+
+# ---- patterns
+
+
+@pytest.mark.parametrize(
+    ("line", "path", "pattern"),
+    [
+        ("T:r(x) U:w(x) T:w(x)", "1 read-write 2 write-write 3 program-order", "lost update"),
+        ("T:r(x) U:w(x) T:r(x)", "1 read-write 2 write-read 3 program-order", "stale read"),
+        ("T:w(x) U:r(x) T:w(x)", "1 write-read 2 read-write 3 program-order", "dirty read"),
+        ("T:w(x) U:w(x) T:r(x)", "1 write-write 2 write-read 3 program-order", "overwritten write"),
+        ("T:w(x) U:w(x) T:w(x)", "1 write-write 2 write-write 3 program-order", "overwritten write"),
+        (
+            "T:w(x) U:r(x) U:w(y) T:r(y)",
+            "1 write-read 2 program-order 3 write-read 4 program-order",
+            "inconsistent view",
+        ),
+        (
+            "T:acq(l) T:rel(l) U:acq(l) U:rel(l) T:acq(l)",
+            "2 lock 3 program-order 4 lock 5 program-order",
+            "split critical section",
+        ),
+        (
+            "T:fork(U) U:r(x) T:join(U)",
+            "1 fork 2 join 3 program-order",
+            "wait inside",
+        ),
+        (
+            "T:post(h) U:take(h) U:post(g) T:take(g)",
+            "1 hand-over 2 program-order 3 hand-over 4 program-order",
+            "wait inside",
+        ),
+    ],
+)
+def test_patterns(line: str, path: str, pattern: str) -> None:
+    found = finding(f"T:begin(f) {line} T:end(f)", path)
+    assert (found.pattern, found.kind, found.status, found.region) == (pattern, "atomicity", "observed", "f")
+
+
+def test_every_pattern_can_be_matched_and_fills_its_sentence() -> None:
+    for row in PATTERNS:
+        leaves, between, returns = (next(iter(ops), "write") for ops in (row.leaves, row.between, row.returns))
+        row.meaning.format(thread="T", other="U", location="x", left="l")
+        if row is not PATTERNS[-1]:
+            assert pattern_of(leaves, frozenset({between}), returns, same_location=row.same_location) is row
+
+
+# ---- explanations
+
+
+def test_the_whole_explanation() -> None:
+    found = finding("T:begin(f) T:r(x) U:w(x) T:w(x) T:end(f)", "1 read-write 2 write-write 3 program-order")
+    assert found.explanation == (
+        "T reads x (the text: event 1), then U writes it (the text: event 2).",
+        "U writes x (the text: event 2), then T writes it again (the text: event 3).",
+        "What T writes to x rests on what it read before U wrote: that write is lost.",
+    )
+    assert found.hint == "make what T does from the text: event 1 to the text: event 3 one critical section"
+    assert (found.first_event, found.first_place, found.count) == (3, "the text: event 3", 1)
+    assert [step.to_dict()["edge"] for step in found.witness] == [
+        {"to": 2, "kind": "read-write"},
+        {"to": 3, "kind": "write-write"},
+        {"to": 1, "kind": "program-order"},
+    ]
+    assert [(step.thread, step.transaction, step.region) for step in found.witness] == [
+        ("T", 1, "f"),
+        ("U", None, None),
+        ("T", 1, "f"),
+    ]
+
+
+def test_a_cycle_with_nobody_to_blame() -> None:
+    found = finding(
+        "T:begin(f) U:begin(g) T:w(x) U:w(y) U:r(x) T:r(y)",
+        "2 write-read 4 program-order 3 write-read 5 program-order",
+        None,
+    )
+    assert (found.kind, found.pattern, found.region, found.hint) == ("cycle", "mutual order", "f", None)
+    assert found.explanation[:2] == (
+        "T writes x (the text: event 2), then U reads it (the text: event 4).",
+        "U writes y (the text: event 3), then T reads it (the text: event 5).",
+    )
+    turned = finding(
+        "T:begin(f) U:begin(g) T:w(x) U:w(y) U:r(x) T:r(y)",
+        "3 write-read 5 program-order 2 write-read 4 program-order",
+        None,
+    )
+    assert turned.id == found.id, "wherever one starts"
+
+
+def test_order_between_transactions_of_a_thread_is_said() -> None:
+    found = finding(
+        "T:begin(f) T:w(x) U:r(x) U:w(y) T:r(y) T:end(f)",
+        "1 write-read 2 program-order 3 write-read 4 program-order",
+    )
+    assert "U comes to write y (the text: event 3) after read x (the text: event 2)." in found.explanation
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "1 write-read 2 write-write 3 program-order",  # event 1 reads
+        "1 read-write 2 lock 3 program-order",
+        "1 read-write 4 program-order",  # another variable
+        "3 write-write 2 program-order",  # against the order of events
+        "1 program-order 2 write-write 3 program-order",  # another thread
+        "1 fork 2 write-write 3 program-order",
+        "1 read-write 2 join 3 program-order",
+    ],
+)
+def test_an_edge_that_cannot_be_explained_raises(path: str) -> None:
+    with pytest.raises(UnexplainedEdgeError):
+        finding("T:begin(f) T:r(x) U:w(x) T:w(x) U:w(z) T:end(f)", path)
+
+
+def test_a_witness_that_does_not_lead_back_raises() -> None:
+    with pytest.raises(UnexplainedEdgeError, match="does not lead out of T #1 and back"):
+        finding("T:begin(f) T:r(x) T:w(x)", "1 program-order 2 program-order")
+
+
+def test_every_edge_has_its_words() -> None:
+    assert set(EDGES) == set(Edge)
+
+
+# ---- names, fingerprints, groups
+
+
+def accounts(first: str, second: str, *, field: str = "balance", line: int = 14) -> Finding:
+    """A lost update on an object, at lines with a text."""
+    builder = TraceBuilder()
+    builder.symbols.variables.intern(first, **{"class": "Account", "field": field})
+    for at, text in ((line, "b = self.balance"), (line + 2, "self.balance = b + 1")):
+        builder.symbols.sites.intern(f"s{at}", file="bank.py", line=at, column=4, function="deposit", text=text)
+    builder.add(second, "begin", "bank:Account.deposit")
+    builder.add(second, "r", first, f"s{line}").add("other", "w", first, f"s{line + 2}")
+    builder.add(second, "w", first, f"s{line + 2}").add(second, "end", "bank:Account.deposit")
+    trace = builder.build()
+    (found,) = findings_of(
+        [witness(trace, "1 read-write 2 write-write 3 program-order", (second, 1), count=3)], Namer(trace)
+    )
+    return found
+
+
+def test_a_fingerprint_goes_by_class_field_and_text() -> None:
+    found = accounts("Account#1.balance", "T")
+    assert found.id == accounts("Account#2.balance", "T7", line=40).id
+    assert found.id != accounts("Account#1.balance", "T", field="limit").id
+    assert found.witness[0].location == "Account.balance"
+    assert found.hint == "make bank.py, lines 14 to 16, one critical section"
+    assert found.witness[0].to_dict()["site"] == {
+        "file": "bank.py",
+        "line": 14,
+        "column": 4,
+        "function": "deposit",
+        "text": "b = self.balance",
+    }
+
+
+def test_the_same_bug_is_one_finding() -> None:
+    first, second = accounts("Account#1.balance", "T"), accounts("Account#2.balance", "U")
+    (both,) = merged([first, second])
+    assert (both.count, both.witness) == (6, first.witness)
+    (same,) = merged([first, second], counts=max)
+    assert same.count == 3
+
+
+def test_a_site_with_nothing_but_a_name() -> None:
+    trace = TraceBuilder().add("T", "begin", "f").add("T", "r", "x", "12").add("U", "w", "x").add("T", "w", "x").build()
+    (found,) = findings_of([witness(trace, "1 read-write 2 write-write 3 program-order", ("T", 1))], Namer(trace))
+    assert found.witness[0].to_dict()["site"] == {
+        "file": None,
+        "line": None,
+        "column": None,
+        "function": None,
+        "text": "12",
+    }
+    assert found.witness[1].to_dict()["site"] is None
+    assert found.explanation[0].startswith("T reads x (12), then U writes it (the trace built: event 2)")

@@ -1,0 +1,124 @@
+"""Reports: data in, text out."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import atomsan
+from atomsan import Report
+from atomsan.reports.json import as_json
+from atomsan.reports.text import as_text
+
+BANK = """\
+main|fork(A)|bank.py:3
+main|fork(B)|bank.py:4
+A|begin(bank:deposit)|bank.py:12
+A|r(Account.balance)|bank.py:14
+B|begin(bank:deposit)|bank.py:12
+B|r(Account.balance)|bank.py:14
+B|w(Account.balance)|bank.py:16
+B|end(bank:deposit)|bank.py:17
+A|w(Account.balance)|bank.py:16
+A|end(bank:deposit)|bank.py:17
+"""
+
+
+def report(text: str = BANK) -> Report:
+    return atomsan.check(atomsan.parse(text, format="std"))
+
+
+def test_the_whole_text() -> None:
+    (finding,) = report().findings
+    assert as_text([report()]) == (
+        "the text: violated, not serializable\n"
+        "  10 events, 3 threads, 0 locks, 1 variable, 2 transactions\n"
+        "  1 violation in 1 transaction, 1 finding (auto)\n"
+        "  aerodrome: violated, davida: violated\n"
+        "\n"
+        f"1. lost update in bank:deposit (seen once, first at the text:9)  [{finding.id}]\n"
+        "     A #1  read   Account.balance  bank.py:14\n"
+        "     B #1  write  Account.balance  bank.py:16\n"
+        "     A #1  write  Account.balance  bank.py:16\n"
+        "   A reads Account.balance (bank.py:14), then B writes it (bank.py:16).\n"
+        "   B writes Account.balance (bank.py:16), then A writes it again (bank.py:16).\n"
+        "   What A writes to Account.balance rests on what it read before B wrote: that write is lost.\n"
+        "   hint: make bank.py, lines 14 to 16, one critical section\n"
+    )
+
+
+def test_nothing_found() -> None:
+    assert as_text([report("T1|begin(f)|1\nT1|r(x)|2\nT1|end(f)|3\n")]) == (
+        "the text: holds, serializable\n"
+        "  3 events, 1 thread, 0 locks, 1 variable, 1 transaction\n"
+        "  0 violations, 0 findings (auto)\n"
+        "  aerodrome: holds, davida: holds\n"
+    )
+
+
+def test_a_limit_says_what_it_hides() -> None:
+    found = report()
+    many = replace(found, findings=[replace(found.findings[0], id=str(i)) for i in range(5)])
+    text = as_text([many], limit=2)
+    assert text.endswith("\n\n3 more findings (--limit shows more)\n")
+    assert "\n2. " in text
+    assert "\n3. " not in text
+    assert "5 more findings" in as_text([many], limit=0)
+    assert "\n5. " in as_text([many])
+
+
+def test_names_cannot_command_a_terminal() -> None:
+    text = as_text([report(BANK.replace("Account", "\x1b[31mAcc\x07ount"))])
+    assert "\x1b" not in text
+    assert "\x07" not in text
+
+
+def test_why_it_is_not_known() -> None:
+    unknown = replace(report(), verdict="unknown", serializable=None, reason="out of time", findings=[])
+    assert as_text([unknown]).startswith("the text: unknown, out of time\n")
+    assert unknown.to_dict()["reason"] == "out of time"
+
+
+def test_the_json_is_that_of_the_design() -> None:
+    content = json.loads(as_json([report()]))
+    assert content == report().to_dict() | {"seconds": content["seconds"]}
+    assert list(content) == [
+        *("schema", "tool", "trace", "algorithm", "verdict", "serializable", "violations", "transactions"),
+        *("findings", "notes", "results", "counters", "seconds"),
+    ]
+    assert content["schema"] == "atomsan-report/1"
+    assert content["trace"] == {
+        "source": "the text",
+        "events": 10,
+        "threads": 3,
+        "locks": 0,
+        "variables": 1,
+        "transactions": 2,
+        "complete": True,
+    }
+    assert content["transactions"] == [["A", 1]]
+    assert set(content["results"]) == {"aerodrome", "davida"}
+    assert {"total", "aerodrome", "davida"} == set(content["seconds"])
+    (finding,) = content["findings"]
+    assert list(finding) == [
+        *("id", "status", "kind", "pattern", "region", "count", "first_event"),
+        *("witness", "explanation", "hint", "replay"),
+    ]
+    assert finding["witness"][0] == {
+        "thread": "A",
+        "transaction": 1,
+        "region": "bank:deposit",
+        "event": 3,
+        "op": "read",
+        "location": "Account.balance",
+        "site": {"file": "bank.py", "line": 14, "column": None, "function": None, "text": None},
+        "locks": None,
+        "edge": {"to": 6, "kind": "read-write"},
+    }
+
+
+def test_several_reports_and_the_findings_of_all() -> None:
+    content = json.loads(as_json([report(), report(), report("T1|r(x)|1\n")]))
+    assert set(content) == {"schema", "reports", "findings"}
+    assert [len(one["findings"]) for one in content["reports"]] == [1, 1, 0]
+    assert [finding["count"] for finding in content["findings"]] == [2]

@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
-	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
 
 # Sources whose change makes the installed package stale. Python files are not among them: the install is editable.
 BUILT_FROM := pyproject.toml setup.py $(shell find src -name '*.pyx' -o -name '*.pxd' -o -name '*.h')
@@ -40,6 +40,9 @@ test-all:  ## the test suite on every Python from 3.11 up that this machine has
 bench: $(VENV)/installed  ## speed, as ratios measured in one run
 	$(BIN)/python bench/run.py
 
+bench-paper: $(VENV)/installed  ## every checker on the benchmarks of the AeroDrome paper
+	$(BIN)/python bench/paper.py
+
 fuzz: $(VENV)/installed  ## ten minutes of coverage-guided fuzzing of every reader
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group fuzz
 	$(BIN)/python tests/fuzz/run.py
@@ -52,4 +55,4 @@ clean:  ## remove what was built
 	rm -rf $(VENV) build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src -name '*.so' -delete -o -name '*.c' -delete
 
-.PHONY: help install demo lint test test-long test-all bench fuzz dist clean
+.PHONY: help install demo lint test test-long test-all bench bench-paper fuzz dist clean

@@ -2,6 +2,8 @@
 
 import io
 import random
+import re
+from collections import Counter
 
 import pytest
 from hypothesis import given, settings
@@ -149,6 +151,39 @@ def test_the_validator_agrees_with_the_definition_on_well_formed_traces_with_one
             found = error.event
         assert found == (fault[0] if fault else None), steps
     assert faults > 300
+
+
+def test_long_traces_of_running_threads() -> None:
+    """Where all threads are running, accesses are checked many at a time: faults are found there all the same."""
+    rng = random.Random(4)
+    faults: Counter[str] = Counter()
+    for _ in range(150):
+        forks = rng.random() < 0.3
+        steps = list(random_steps(rng, events=400, threads=4, forks=forks, joins=forks))
+        steps = [Step(thread, "read", "x1") for thread in sorted({step.thread for step in steps})] * (not forks) + steps
+        for _ in range(rng.randrange(2)):
+            steps.insert(rng.randrange(len(steps)), rng.choice(steps))
+        fault = offence(steps)
+        faults[fault[1] if fault else "none"] += 1
+        try:
+            built(steps).build()
+            found = None
+        except InputError as error:
+            found = error.event
+        assert found == (fault[0] if fault else None), steps
+    assert faults["none"] > 20
+    assert len(faults) > 3
+
+
+def test_every_fault_in_the_middle_of_many_accesses() -> None:
+    accesses = 100 * "T:r(x) U:w(y) V:r(x) "
+    for line, message, _ in BROKEN:
+        if "fork" in line or "join" in line:
+            continue
+        with pytest.raises(InputError) as caught:
+            atomsan.parse(f"{accesses} {line} {accesses}")
+        number = 300 + int(re.findall(r"event (\d+)", message)[0])
+        assert caught.value.event == number
 
 
 def test_whatever_is_repaired_is_well_formed() -> None:

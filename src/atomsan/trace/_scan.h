@@ -24,6 +24,40 @@ static inline uint64_t atomsan_marks64(const char *p) {
 }
 #endif
 
+/* Which of 64 operations are neither reads nor writes; all are below 128. */
+#if defined(__SSE2__)
+static inline uint64_t atomsan_others64(const uint8_t *p) {
+    const __m128i write = _mm_set1_epi8(1);
+    uint64_t others = 0;
+    for (int part = 0; part < 4; part++) {
+        __m128i ops = _mm_loadu_si128((const __m128i *)(p + 16 * part));
+        others |= (uint64_t)(uint32_t)_mm_movemask_epi8(_mm_cmpgt_epi8(ops, write)) << (16 * part);
+    }
+    return others;
+}
+#else
+static inline uint64_t atomsan_others64(const uint8_t *p) {
+    uint64_t others = 0;
+    for (int i = 0; i < 64; i++) others |= (uint64_t)(p[i] > 1) << i;
+    return others;
+}
+#endif
+
+/* Whether every number of some events is in range: the threads below `threads`, the sites below `sites` or none (which
+   wraps to 0), the variables of accesses below `variables`, the operations below 10. A difference is negative where one
+   is not; limits beyond 2^31 may say no where yes would be right. */
+static inline int atomsan_in_range(
+        const uint32_t *thread, const uint8_t *op, const uint32_t *target, const uint32_t *site, size_t count,
+        uint32_t threads, uint32_t variables, uint32_t sites) {
+    uint32_t signs = 0;
+    for (size_t i = 0; i < count; i++) {
+        uint32_t is_access = -(uint32_t)(op[i] <= 1);
+        signs |= (threads - 1 - thread[i]) | (sites - (site[i] + 1)) | (9 - (uint32_t)op[i])
+            | (variables - 1 - (target[i] & is_access));
+    }
+    return !(signs >> 31);
+}
+
 /* Appends the positions of the marks in text[from:to] to `out`, which has room for one a byte and 8 more.
    Reads up to 63 bytes past `to`. */
 static inline size_t atomsan_find_marks(const char *text, size_t from, size_t to, uint32_t *out) {

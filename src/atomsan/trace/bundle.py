@@ -42,6 +42,9 @@ if TYPE_CHECKING:
 EVENTS = "events.arrows"
 META = "meta.json"
 
+# In one thread: the other core validates and checks meanwhile.
+_READ_OPTIONS = pa.ipc.IpcReadOptions(use_threads=False)
+
 # What every message of an Arrow stream starts with. Without it, foreign bytes would look like a stream that was cut.
 _FIRST_BYTES = b"\xff\xff\xff\xff"
 
@@ -157,7 +160,7 @@ class BundleSource:
     def _stream(self, file: pa.NativeFile, name: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         source = str(self._directory / name)
         try:
-            stream = pa.ipc.open_stream(file)
+            stream = pa.ipc.open_stream(file, options=_READ_OPTIONS)
         except (pa.ArrowException, OSError, ValueError) as error:
             if _is_at_end(file):
                 self._warn(f"{name} is cut before its first batch")

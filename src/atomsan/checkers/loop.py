@@ -59,6 +59,9 @@ def run_checkers(
     try:
         _pass(source, busy, run, deadline, on_batch)
         while run.stopped is None and (busy := [checker for checker in busy if _again(checker)]):
+            if _is_over(deadline):
+                run.stopped = "out of time"
+                break
             if reopen is None:
                 why = dict.fromkeys((checker.name for checker in busy), ONCE)
                 break
@@ -69,6 +72,10 @@ def run_checkers(
         why = dict.fromkeys((checker.name for checker in busy), run.stopped)
     run.results = [checker.result(stopped=why.get(checker.name)) for checker in checkers]
     return run
+
+
+def _is_over(deadline: float | None) -> bool:
+    return deadline is not None and time.monotonic() > deadline
 
 
 def _again(checker: Checker) -> bool:
@@ -100,7 +107,7 @@ def _pass(
                 before = None
                 if not busy:
                     break
-                if deadline is not None and time.monotonic() > deadline:
+                if _is_over(deadline):
                     run.stopped = "out of time"
                     break
             worker.start(batch, len(batch))

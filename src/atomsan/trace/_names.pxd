@@ -128,6 +128,7 @@ cdef class NameTable:
 
     cdef uint64_t size(self) noexcept nogil
     cdef int append(self, const char *p, size_t size) except -1 nogil
+    cdef int make_room(self, uint64_t count, uint64_t size) except -1 nogil
     cdef bytes raw(self, uint64_t at)
     cdef int make_index(self) except -1
 

@@ -85,18 +85,24 @@ cdef class NameTable:
 
     cdef int append(self, const char *p, size_t size) except -1 nogil:
         cdef uint64_t used = self.offsets[self.stored_count]
-        if self.size() >= self.limit:
+        self.make_room(1, size)
+        memcpy(self.arena + used, p, size)
+        self.stored_count += 1
+        self.offsets[self.stored_count] = used + size
+        return 0
+
+    cdef int make_room(self, uint64_t count, uint64_t size) except -1 nogil:
+        """See to it that so many more names fit, of so many bytes together; they are refused beyond the limit."""
+        cdef uint64_t used = self.offsets[self.stored_count]
+        if count > self.limit - self.size():
             with gil:
                 raise InputError(f"more than {self.limit} different names of one kind")
         if used + size > self.arena_room:
             self.arena = <char *> grown(self.arena, 2 * (used + size))
             self.arena_room = 2 * (used + size)
-        if self.stored_count + 2 > self.offsets_room:
-            self.offsets = <uint64_t *> grown(self.offsets, 2 * (self.stored_count + 2) * sizeof(uint64_t))
-            self.offsets_room = 2 * (self.stored_count + 2)
-        memcpy(self.arena + used, p, size)
-        self.stored_count += 1
-        self.offsets[self.stored_count] = used + size
+        if self.stored_count + count + 1 > self.offsets_room:
+            self.offsets = <uint64_t *> grown(self.offsets, 2 * (self.stored_count + count + 1) * sizeof(uint64_t))
+            self.offsets_room = 2 * (self.stored_count + count + 1)
         return 0
 
     cdef bytes raw(self, uint64_t at):
@@ -169,13 +175,20 @@ cdef class NameTable:
 
     def extend(self, const uint64_t[::1] offsets, bytes data not None):
         """Append many names known to be new, as `stored` gives them. The bytes must be valid UTF-8."""
-        cdef uint64_t i
-        cdef const char *p = PyBytes_AS_STRING(data)
-        cdef uint64_t end = PyBytes_GET_SIZE(data)
-        for i in range(<uint64_t> max(offsets.shape[0] - 1, 0)):
-            if offsets[i] > offsets[i + 1] or offsets[i + 1] > end:
+        cdef uint64_t i, count = max(offsets.shape[0] - 1, 0), used = self.offsets[self.stored_count]
+        cdef uint64_t size, start
+        for i in range(count):
+            if offsets[i] > offsets[i + 1] or offsets[i + 1] > <uint64_t> PyBytes_GET_SIZE(data):
                 raise InputError("a table of names is damaged")
-            self.append(p + offsets[i], offsets[i + 1] - offsets[i])
+        if count == 0:
+            return
+        start = offsets[0]
+        size = offsets[count] - start
+        self.make_room(count, size)
+        memcpy(self.arena + used, PyBytes_AS_STRING(data) + start, size)
+        for i in range(count):
+            self.offsets[self.stored_count + 1 + i] = used + offsets[i + 1] - start
+        self.stored_count += count
 
     def number_from(self, uint64_t first, uint64_t count):
         """Make the first `count` names the numbers `first`, `first` + 1, ..."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import platform
-import resource
 import subprocess
 import sys
 import time
@@ -60,10 +59,13 @@ def atomsan(*words: str | os.PathLike[str]) -> Callable[[], object]:
     return command(Path(sys.executable).with_name("atomsan"), *words)
 
 
-def peak_memory(work: Callable[[], object]) -> float:
-    """The most resident memory, in MB, of any child process so far, after running this one."""
-    work()
-    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+def peak_memory(*words: str | os.PathLike[str]) -> float:
+    """The most resident memory, in MB, of a run of the tool."""
+    process = subprocess.Popen([Path(sys.executable).with_name("atomsan"), *words], stderr=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0
+    return usage.ru_maxrss / 1024
 
 
 def show(rows: list[Row]) -> None:

@@ -8,9 +8,10 @@ import os
 import shutil
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
-from harness import Row, atomsan, best, command, peak_memory, seconds
+from harness import Row, atomsan, best, command, peak_memory
 
 from atomsan.trace._validate import Validator
 from atomsan.trace.events import Batch
@@ -122,7 +123,7 @@ def growth(directory: Path, repeat: int, most: int) -> Iterator[Row]:
     while sizes[0] >= 2 * MILLION:
         sizes.insert(0, sizes[0] // 2)
     ends = _line_ends(text, sizes)
-    times = {size: min(seconds(lambda end=ends[size]: _read(text, end)) for _ in range(repeat)) for size in sizes}
+    times = dict(zip(sizes, best(repeat, *(partial(_read, text, ends[size]) for size in sizes)), strict=True))
     for smaller, larger in itertools.pairwise(sizes):
         yield Row(
             f"growth from {smaller / MILLION:g} to {larger / MILLION:g} million events",
@@ -174,7 +175,7 @@ def memory(directory: Path, events: int) -> Iterator[Row]:
     """The resident memory of converting a long trace of a million variables."""
     text = text_of(directory, 8, MILLION, events)
     bundle = directory / "memory.atomtrace"
-    peak = peak_memory(atomsan("convert", "--force", text, bundle))
+    peak = peak_memory("convert", "--force", text, bundle)
     yield Row(
         f"converting {events / MILLION:g} million events, 1M variables: memory",
         peak,

@@ -34,7 +34,7 @@ def benchmarks(directory: Path, repeat: int, scale: float) -> dict[str, Iterator
         "violations": checking.every_violation(repeat, events),
         "check": checking.whole_process(directory, repeat, events),
         "generator": tool.generator(directory, min(repeat, 3), events),
-        "growth": reading.growth(directory, min(repeat, 3), 10 * events),
+        "growth": reading.growth(directory, min(repeat, 5), 10 * events),
         "memory": reading.memory(directory, 10 * events),
     }
 

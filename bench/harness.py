@@ -59,13 +59,23 @@ def atomsan(*words: str | os.PathLike[str]) -> Callable[[], object]:
     return command(Path(sys.executable).with_name("atomsan"), *words)
 
 
-def peak_memory(*words: str | os.PathLike[str]) -> float:
-    """The most resident memory, in MB, of a run of the tool."""
-    process = subprocess.Popen([Path(sys.executable).with_name("atomsan"), *words], stderr=subprocess.DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    assert process.returncode == 0
-    return usage.ru_maxrss / 1024
+# A process starts with the memory of the one that made it, and that counts as its own: so a small one makes it.
+_MAKER = """
+import resource, subprocess, sys
+code = subprocess.run(sys.argv[1:]).returncode
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, file=sys.stderr)
+sys.exit(code)
+"""
+
+
+def measured(*words: str | os.PathLike[str]) -> tuple[bytes, float, float]:
+    """Run the tool: what it printed, its seconds, and the most memory it held, in MB. Findings are no failure."""
+    tool = Path(sys.executable).with_name("atomsan")
+    start = time.perf_counter()
+    run = subprocess.run([sys.executable, "-S", "-c", _MAKER, tool, *words, "--quiet"], capture_output=True)
+    elapsed = time.perf_counter() - start
+    assert run.returncode in (0, 1, 3), run.stderr.decode()
+    return run.stdout, elapsed, int(run.stderr.split()[-1]) / 1024
 
 
 def show(rows: list[Row]) -> None:

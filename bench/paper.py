@@ -10,14 +10,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import subprocess
 import sys
 import tempfile
-import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness import measured
 from rich.console import Console
 from rich.table import Table
 
@@ -39,23 +37,16 @@ class Outcome:
 
 def checked(trace: Path, algorithm: str, timeout: float) -> Outcome:
     """Run one checker in a process of its own; the time is that of the whole process."""
-    words = [Path(sys.executable).with_name("atomsan"), "check", trace, "--algorithm", algorithm]
-    words += ["--timeout", str(timeout), "--format", "json", "--quiet"]
-    start = time.perf_counter()
-    process = subprocess.Popen(words, stdout=subprocess.PIPE)
-    assert process.stdout is not None
-    output = process.stdout.read()
-    _, _, usage = os.wait4(process.pid, 0)
-    process.returncode = 0
-    seconds = time.perf_counter() - start
-    return Outcome(json.loads(output)["verdict"], seconds, usage.ru_maxrss / 1024)
+    words = ("check", trace, "--algorithm", algorithm, "--timeout", str(timeout), "--format", "json")
+    output, seconds, megabytes = measured(*words)
+    return Outcome(json.loads(output)["verdict"], seconds, megabytes)
 
 
 def shown(outcome: Outcome, events: int, timeout: float) -> str:
     if outcome.verdict == "unknown" and outcome.seconds >= timeout:
         return f"TO > {timeout:g} s"
     sign = {"holds": "✓", "violated": "✗", "unknown": "?"}[outcome.verdict]
-    return f"{sign} {outcome.seconds:.2f} s, {events / outcome.seconds / 1e6:.1f} M/s, {outcome.megabytes:.0f} MB"
+    return f"{sign} {outcome.seconds:.2f} s\n{events / outcome.seconds / 1e6:.2f} Mev/s\n{outcome.megabytes:.0f} MB"
 
 
 def main() -> int:
@@ -77,9 +68,9 @@ def main() -> int:
             for algorithm in ALGORITHMS:
                 outcome = checked(trace, algorithm, options.timeout)
                 cells.append(shown(outcome, made.events, options.timeout))
-                print(f"{name} {algorithm}: {cells[-1]}", file=sys.stderr)
+                print(f"{name} {algorithm}: {', '.join(cells[-1].splitlines())}", file=sys.stderr)
             table.add_row(name, *facts, atomic, *cells)
-    Console(width=None if sys.stdout.isatty() else 230).print(table)
+    Console(width=None if sys.stdout.isatty() else 150).print(table)
     return 0
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from harness import Row, atomsan, best, command, peak_memory
+from harness import Row, atomsan, best, command, measured
 
 from atomsan.trace._validate import Validator
 from atomsan.trace.events import Batch
@@ -175,7 +175,7 @@ def memory(directory: Path, events: int) -> Iterator[Row]:
     """The resident memory of converting a long trace of a million variables."""
     text = text_of(directory, 8, MILLION, events)
     bundle = directory / "memory.atomtrace"
-    peak = peak_memory("convert", "--force", text, bundle)
+    _, _, peak = measured("convert", "--force", text, bundle)
     yield Row(
         f"converting {events / MILLION:g} million events, 1M variables: memory",
         peak,

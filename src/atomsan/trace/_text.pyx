@@ -94,7 +94,7 @@ cdef class TextParser:
     cdef size_t read(self, const char *base, size_t at, size_t stop) except? 0 nogil:
         """Read lines from base[at:stop] while the batch has room; returns where the next one starts."""
         with gil:
-            raise NotImplementedError
+            raise NotImplementedError   # a parser is one of the subclasses: each reads its own format
 
     cdef size_t before_nul(self, const char *base, size_t start, size_t stop) except? 0:
         """Where the line with the first NUL starts. What stands before it is still read; the line itself is refused."""

@@ -6,6 +6,7 @@ there is a yardstick, because a ratio says the same on any machine.
 
 from __future__ import annotations
 
+import compileall
 import json
 import os
 import platform
@@ -53,6 +54,13 @@ def best(repeat: int, *works: Callable[[], object]) -> list[float]:
 def command(*words: str | os.PathLike[str]) -> Callable[[], object]:
     """A command whose run can be timed. It must succeed."""
     return lambda: subprocess.run(words, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def as_installed() -> None:
+    """Give the tool its bytecode, as pip does: an editable install may have none, and would compile at every start."""
+    import atomsan
+
+    compileall.compile_dir(Path(atomsan.__file__).parent, quiet=1)
 
 
 def atomsan(*words: str | os.PathLike[str]) -> Callable[[], object]:

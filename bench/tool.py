@@ -11,12 +11,19 @@ from harness import Row, atomsan, best, command
 from atomsan.trace.generator import KINDS, generate, options_for
 
 
-def start_up(repeat: int) -> Iterator[Row]:
-    nothing, help_text, version = best(
-        repeat, command(sys.executable, "-c", "pass"), atomsan("--help"), atomsan("--version")
+def start_up(directory: Path, repeat: int) -> Iterator[Row]:
+    small = directory / "small.std"
+    small.write_text("T1|r(x)|1\n")
+    nothing, help_text, version, check = best(
+        repeat,
+        command(sys.executable, "-c", "pass"),
+        atomsan("--help"),
+        atomsan("--version"),
+        atomsan("check", small),
     )
     yield Row("atomsan --help, more than python -c pass", help_text - nothing, "s", 0.25)
     yield Row("atomsan --version, more than python -c pass", version - nothing, "s")
+    yield Row("atomsan check of one event, more than python -c pass", check - nothing, "s", 0.25)
 
 
 def generator(directory: Path, repeat: int, events: int) -> Iterator[Row]:

@@ -218,3 +218,45 @@ def _smaller(rng: random.Random, shape: Shape) -> Shape:
         handovers=rng.randint(0, shape.handovers),
         events=rng.randint(min(4, shape.events), shape.events),
     )
+
+
+def short_lived(rng: random.Random, children: int, careless: float) -> list[Step]:
+    """Threads come and go, a few at a time, some inside a region: slots must be used again.
+
+    Each works on one of a few variables, under its lock, which disturbs nobody. A share of them is careless: they do
+    without the lock, or are started by one that may be inside a region.
+    """
+    steps: list[Step] = []
+    running: list[tuple[str, list[Step]]] = []
+    held: set[str] = set()
+    for number in range(children):
+        child = f"C{number}"
+        parent = rng.choice(running)[0] if running and rng.random() < careless else "M"
+        steps.append(Step(parent, "fork", child))
+        running.append((child, _work(rng, child, careless)))
+        most = rng.randint(0, 6)
+        while len(running) > most:
+            at = rng.randrange(len(running))
+            name, left = running[at]
+            if left and left[0].op == "acquire" and left[0].target in held:
+                continue  # whoever holds it is running, and will come to its release
+            if left:
+                held ^= {left[0].target} if left[0].op in ("acquire", "release") else set()
+                steps.append(left.pop(0))
+            if not left:
+                del running[at]
+                if rng.random() < 0.7:
+                    steps.append(Step("M", "join", name))
+    return steps
+
+
+def _work(rng: random.Random, name: str, careless: float) -> list[Step]:
+    thing = rng.randrange(8)
+    steps = [(rng.choice(["read", "write"]), f"x{thing}") for _ in range(rng.randint(1, 4))]
+    if rng.random() >= careless:
+        steps = [("acquire", f"l{thing}"), *steps, ("release", f"l{thing}")]
+    if rng.random() < 0.1:
+        steps = [("take", f"h{thing}"), *steps, ("post", f"h{thing}")]
+    if rng.random() < 0.8:
+        steps = [("begin", "m"), *steps, *([("end", "m")] if rng.random() < 0.9 else [])]
+    return [Step(name, op, target) for op, target in steps] if rng.random() < 0.9 else []

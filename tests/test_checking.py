@@ -128,10 +128,27 @@ def test_a_cycle_that_nobody_is_to_blame_for(tmp_path: Path, first: bool) -> Non
         assert set(report.results) == {"aerodrome", "davida"}, "what shows the cycle decides nothing"
 
 
+@pytest.mark.parametrize("first", [True, False])
+@pytest.mark.parametrize(
+    "algorithm", [["davida"], ["regiontrack"], ["regiontrack", "aerodrome"], ["davida", "velodrome"]]
+)
+def test_whoever_knows_of_a_cycle_has_it_shown(tmp_path: Path, algorithm: list[str], first: bool) -> None:
+    path = tmp_path / "t.std"
+    atomsan.parse(CYCLE).save(path)
+    for given in (path, atomsan.parse(CYCLE)):
+        report = atomsan.check(given, algorithm, first=first)
+        (finding,) = report.findings
+        assert (finding.kind, [step.event for step in finding.witness]) == ("cycle", [2, 4, 3, 5])
+        assert set(report.results) == set(algorithm)
+
+
 @pytest.mark.parametrize("algorithm", ["davida", "regiontrack", "aerodrome"])
 def test_a_cycle_where_nobody_can_show_it_is_a_finding_too(algorithm: str) -> None:
-    (finding,) = atomsan.check(atomsan.parse(CYCLE), algorithm).findings
-    assert finding.kind == "cycle"
+    """AeroDrome alone is asked for its speed; a stream cannot be read again; and somebody may not want it."""
+    given = atomsan.parse(CYCLE) if algorithm == "aerodrome" else io.BytesIO(CYCLE.encode())
+    for report in (atomsan.check(given, algorithm), atomsan.check(atomsan.parse(CYCLE), algorithm, explain=False)):
+        (finding,) = report.findings
+        assert (finding.kind, finding.witness) == ("cycle", ())
 
 
 def test_first_stops_at_the_first() -> None:

@@ -9,8 +9,9 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, BinaryIO, cast
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
 
 import numpy as np
 
@@ -18,13 +19,11 @@ from atomsan.checkers import auto
 from atomsan.checkers.loop import Run, run_checkers
 from atomsan.checkers.registry import CHECKERS
 from atomsan.errors import InputError
-from atomsan.findings.finding import Finding, merged
-from atomsan.findings.making import Namer, bare_cycle, closed, findings_of, without_witness
 from atomsan.findings.report import NamedTransactions, Report, TraceFacts, Verdict
 from atomsan.source.spec import Specification, read_spec
 from atomsan.trace.events import BATCH_EVENTS, Batch, Op
 from atomsan.trace.reading import open_trace
-from atomsan.trace.regions import Regions
+from atomsan.trace.regions import OURS, Regions
 from atomsan.trace.trace import Trace
 from atomsan.trace.validation import Checked
 from atomsan.types import RepeatingChecker
@@ -33,17 +32,20 @@ if TYPE_CHECKING:
     from atomsan.checkers.flat import FlatBatch
     from atomsan.checkers.results import Result
     from atomsan.errors import Place
-    from atomsan.types import Checker, EventSource
+    from atomsan.findings.finding import Finding
+    from atomsan.findings.making import Namer
+    from atomsan.types import Checker, EventSource, Reopenable
 
-# Between two batches one can stop: where somebody may want to, batches are cut to this many events.
-STOP_EVERY = 1 << 16
+# Events in a batch: few enough to stay in the cache from stage to stage, and to stop soon when the time is up.
+CHECKED_AT_ONCE = 1 << 16
+# If one violation is enough, it pays to look for it more often.
 FIRST_EVERY = 1 << 12
 
 Watching = Callable[["Opened"], AbstractContextManager[Callable[[Sized], None]]]
 
 
 def check(
-    trace: Trace | str | os.PathLike[str] | BinaryIO | EventSource,
+    trace: Trace | str | os.PathLike[str] | BinaryIO | EventSource | Reopenable,
     algorithm: str | Sequence[str] = "auto",
     spec: Specification | str | os.PathLike[str] | None = None,
     first: bool = False,
@@ -52,34 +54,43 @@ def check(
     split_at_waits: bool = False,
     lenient: bool = False,
     format: str | None = None,
+    explain: bool = True,
     watching: Watching = lambda source: nullcontext(lambda batch: None),
 ) -> Report:
     """Was it atomic? Check a trace, of any kind, with one or several algorithms.
 
     `spec` says which regions are meant to be atomic. `first` stops at the first violation. After `timeout` seconds, or
-    at Ctrl-C, the report has what was found so far. `watching` gives a context manager around the pass over
-    a source, whose value is called with each batch that is done.
+    at Ctrl-C, the report has what was found so far. `explain` reads a trace that has findings again, if it can be, for
+    what the checkers do not keep: a cycle that nobody is to blame for, and the locks held at the steps. `watching`
+    gives a context manager around the pass over a source, whose value is called with each batch that is done.
     """
     names = _expanded([algorithm] if isinstance(algorithm, str) else list(algorithm))
     rules = spec if isinstance(spec, Specification) else read_spec(spec) if spec is not None else Specification()
     material = Material(trace, rules, split_all=split_at_waits, lenient=lenient, format=format)
     beside = auto.SHOWS_CYCLES if names.with_auto and not material.again else None
     deadline = None if timeout is None else time.monotonic() + timeout
-    one = _Pass(material, [*names.checkers, *([beside] if beside else [])], first=first, deadline=deadline)
+    wanted = [*names.checkers, *([beside] if beside else [])]
+    one = _Pass(material, wanted, first=first, deadline=deadline, with_lens="davida" in names.checkers)
     one.run(watching)
     results = [result for result in one.results if result.algorithm in names.checkers]
     cycle: _Pass | None = one if beside else None
-    if names.with_auto and material.again and not one.stopped and auto.lacks_a_cycle(results):
+    if explain and material.again and not one.stopped and auto.lacks_a_cycle(results):
         cycle = _Pass(material, [auto.SHOWS_CYCLES], first=True, deadline=deadline)
         cycle.run(watching)
     findings = _findings(one, results)
     if not findings and _verdict(results) == "violated":
+        from atomsan.findings.making import bare_cycle
+
         findings = _cycle(cycle) or _closings(one, results) or [bare_cycle()]
-    return _report(one, names, results, findings, one.stopped or (cycle.stopped if cycle else None))
+    if one.is_recorded and "davida" in names.checkers:
+        findings = _sorted_out(one, findings, rules)
+    stopped = one.stopped or (cycle.stopped if cycle else None)
+    if explain and not stopped and any(finding.witness for finding in findings):
+        findings, stopped = _explained(material, cycle or one, findings, deadline, watching)
+    return _report(one, names, results, findings, stopped)
 
 
-@dataclass(frozen=True)
-class Names:
+class Names(NamedTuple):
     """What was asked for, and the checkers that it takes."""
 
     shown: str
@@ -102,7 +113,7 @@ class Material:
 
     def __init__(
         self,
-        trace: Trace | str | os.PathLike[str] | BinaryIO | EventSource,
+        trace: Trace | str | os.PathLike[str] | BinaryIO | EventSource | Reopenable,
         spec: Specification,
         *,
         split_all: bool = False,
@@ -114,13 +125,16 @@ class Material:
         self._split_all = split_all
         self._lenient = lenient
         self._format = format
-        self.again = isinstance(trace, Trace)
+        # what was recorded gives a source as often as one is asked for
+        self.again = isinstance(trace, Trace) or hasattr(trace, "reopened")
         if isinstance(trace, str | os.PathLike):
             # a pipe has a path too, and can be read once
             self.again = os.path.isfile(trace) or os.path.isdir(trace)
 
     def open(self, batch_events: int = BATCH_EVENTS) -> Opened:
-        if hasattr(self._trace, "batches"):
+        if hasattr(self._trace, "reopened"):
+            source: EventSource = self._trace.reopened()
+        elif hasattr(self._trace, "batches"):
             source = cast("EventSource", self._trace)
         else:
             source = open_trace(self._trace, format=self._format, lenient=self._lenient, batch_events=batch_events)
@@ -186,18 +200,19 @@ class FirstOnly:
         )
 
 
-@dataclass
 class Begins:
     """Which region each transaction is of, for checkers that name transactions and nothing else."""
 
-    transactions: int = 0
-    keep: bool = True
-    _rows: list[tuple[Any, Any, Any]] = field(default_factory=list)
+    def __init__(self, *, keep: bool) -> None:
+        self.transactions = 0
+        self._keep = keep
+        self._rows: list[tuple[Any, Any, Any]] = []
 
     def __call__(self, batch: FlatBatch) -> None:
-        at = np.flatnonzero(batch.op == Op.BEGIN)
-        self.transactions += len(at)
-        if self.keep:
+        begins = batch.op == Op.BEGIN
+        self.transactions += int(np.count_nonzero(begins))
+        if self._keep:
+            at = np.flatnonzero(begins)
             self._rows.append((batch.thread[at], batch.target[at], batch.first + at))
 
     def of(self, transactions: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
@@ -215,11 +230,25 @@ class Begins:
 class _Pass:
     """One pass of some checkers over the material, and what came of it."""
 
-    def __init__(self, material: Material, names: Sequence[str], *, first: bool, deadline: float | None) -> None:
-        size = FIRST_EVERY if first else STOP_EVERY if deadline is not None else BATCH_EVENTS
+    def __init__(
+        self,
+        material: Material,
+        names: Sequence[str],
+        *,
+        first: bool,
+        deadline: float | None,
+        with_lens: bool = False,
+    ) -> None:
+        size = FIRST_EVERY if first else CHECKED_AT_ONCE
         made = auto.made(names)
+        self.size = size
+        """The largest batch. It decides how far beyond the last event of interest a trace is read, and validated."""
         self.source = material.open(size)
-        self.names = Namer(self.source)
+        self.is_recorded = _is_recorded(self.source)
+        if with_lens and self.is_recorded:
+            from atomsan.checkers.lens import DataOnly
+
+            made += map(DataOnly, auto.made(["aerodrome", "davida"])[1:])
         self.begins = Begins(keep=not set(names) <= {*auto.MEMBERS, auto.SHOWS_CYCLES})
         self._checkers = [FirstOnly(one) if first and not isinstance(one, RepeatingChecker) else one for one in made]
         self._reopen = (lambda: material.open(size)) if material.again else None
@@ -241,17 +270,25 @@ class _Pass:
                 self._run = run_checkers(self.source, self._checkers, timeout=left, on_batch=done, reopen=self._reopen)
         finally:
             self.source.close()
+            self._checkers = []  # what they know is in the results, and the next pass can do with the memory
         self.seconds = time.monotonic() - start
         self.stopped = self._told_by_the_clock()
 
     def _told_by_the_clock(self) -> str | None:
         """Why the pass was stopped. To the loop, the alarm at the end of the time is an interrupt like any other."""
         stopped = self._run.stopped
-        if stopped and self._deadline is not None and time.monotonic() >= self._deadline:
+        if stopped and _is_over(self._deadline):
             for result in self._run.results:
                 result.reason = "out of time" if result.reason == stopped else result.reason
             return "out of time"
         return stopped
+
+    @cached_property
+    def names(self) -> Namer:
+        """Made when something was found: it takes all that findings are made with."""
+        from atomsan.findings.making import Namer
+
+        return Namer(self.source)
 
     @property
     def results(self) -> list[Result]:
@@ -265,12 +302,18 @@ class _Pass:
 def _findings(run: _Pass, results: Sequence[Result]) -> list[Finding]:
     """What the checkers found. The same bug seen by several is one finding, and counts once."""
     found = [list(_findings_of(run, result)) for result in results if result.verdict == "violated"]
+    if not any(found):
+        return []
+    from atomsan.findings.finding import merged
+
     shown = {finding.region for findings in found for finding in findings if finding.witness}
     kept = (finding for findings in found for finding in findings if finding.witness or finding.region not in shown)
     return sorted(merged(kept, counts=max), key=lambda finding: (finding.first_event is None, finding.first_event))
 
 
 def _findings_of(run: _Pass, result: Result) -> Iterable[Finding]:
+    from atomsan.findings.making import findings_of, without_witness
+
     if result.witnesses:
         return findings_of(result.witnesses, run.names)
     by_region: dict[int, list[int]] = {}
@@ -284,6 +327,8 @@ def _findings_of(run: _Pass, result: Result) -> Iterable[Finding]:
 
 def _cycle(run: _Pass | None) -> list[Finding]:
     """The one finding of a trace that is not serializable though no transaction violates."""
+    from atomsan.findings.making import findings_of
+
     witnesses = [
         auto.as_cycle(witness)
         for result in (run.results if run else ())
@@ -295,7 +340,71 @@ def _cycle(run: _Pass | None) -> list[Finding]:
 
 def _closings(run: _Pass, results: Sequence[Result]) -> list[Finding]:
     """Where nobody can show a cycle: the event that closes it."""
+    from atomsan.findings.making import closed
+
     return [closed(result.closing, run.names) for result in results if result.closing][:1]
+
+
+def _is_recorded(source: Opened) -> bool:
+    """Whether there are regions that nobody but us said are atomic. A recording that still runs will have some."""
+    regions = source.symbols.regions
+    origins = {regions.get(number, "origin") for number in range(len(regions))}
+    return source.meta.format == "recording" or not origins.isdisjoint(OURS)
+
+
+def _sorted_out(run: _Pass, findings: list[Finding], rules: Specification) -> list[Finding]:
+    """Findings and notes of a recorded program. A note says why it is none."""
+    from atomsan.findings.counting import sorted_out
+    from atomsan.findings.making import findings_of
+
+    regions = run.source.symbols.regions
+    annotated = {regions[number] for number in range(len(regions)) if regions.get(number, "origin") == "annotated"}
+    (lens,) = (result for result in run.results if result.algorithm == "davida, data only")
+    of_data = findings_of(lens.witnesses, run.names) if lens.witnesses else []
+    found, notes = sorted_out(findings, of_data, lambda name: name not in annotated and not rules.names(name))
+    return [*found, *notes]
+
+
+def _explained(
+    material: Material, run: _Pass, findings: list[Finding], deadline: float | None, watching: Watching
+) -> tuple[list[Finding], str | None]:
+    """The findings with what is around their steps, as far as the trace can be read again; why not, if stopped."""
+    from atomsan.findings.finding import merged
+    from atomsan.findings.locks import HeldAt, has_locks, innermost, with_locks, without_locks
+    from atomsan.findings.making import placed_in
+
+    if not run.is_recorded and not has_locks(run.source.symbols):
+        return without_locks(findings), None
+    if not material.again:
+        return findings, None
+    held = HeldAt.steps_of(findings)
+    source = material.open(run.size)
+    stopped: str | None = None
+    try:
+        with watching(source) as watch:
+            for batch in source.batches():
+                if held.feed(batch, source.symbols):
+                    break
+                watch(batch)
+                if _is_over(deadline):
+                    stopped = "out of time"
+                    break
+    except KeyboardInterrupt:
+        stopped = "out of time" if _is_over(deadline) else "interrupted"
+    finally:
+        source.close()
+    if run.is_recorded:
+        places = [(finding, innermost(finding, held.inside)) for finding in findings]
+        findings = [
+            finding if region is None else placed_in(finding, source.symbols.regions[region])
+            for finding, region in places
+        ]
+        findings = merged(findings)
+    return with_locks(findings, held.found), stopped
+
+
+def _is_over(deadline: float | None) -> bool:
+    return deadline is not None and time.monotonic() >= deadline
 
 
 def _report(
@@ -322,7 +431,8 @@ def _report(
         serializable=next((result.serializable for result in results if result.serializable is not None), None),
         violations=counting.violations,
         transactions=NamedTransactions(counting.transactions, symbols.threads.__getitem__),
-        findings=findings,
+        findings=[finding for finding in findings if finding.why is None],
+        notes=[finding for finding in findings if finding.why is not None],
         results={result.algorithm: _shown(result, run) for result in results},
         counters=_counters(results),
         seconds={"total": run.seconds} | {name: run.times[name] for name in names.checkers if name in run.times},

@@ -114,6 +114,7 @@ def refine(
             split_at_waits=split_at_waits,
             lenient=lenient,
             format=format,
+            explain=False,
             watching=watching,
         )
 

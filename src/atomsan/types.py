@@ -39,6 +39,12 @@ class EventSource(Protocol):
         ...
 
 
+class Reopenable(Protocol):
+    """What gives its events as often as they are asked for."""
+
+    def reopened(self) -> EventSource: ...
+
+
 class EventSink(Protocol):
     """Takes the batches of one source, in order. What it writes is whole only after `finish`."""
 

@@ -6,7 +6,8 @@ The compiled loops work without the interpreter lock, so that one thread can par
 from __future__ import annotations
 
 from collections.abc import Callable
-from queue import SimpleQueue
+from contextlib import suppress
+from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import Generic, TypeVar
 
@@ -18,20 +19,31 @@ SMALL = 1 << 16
 
 
 class Worker(Generic[T, R]):
-    """Calls one function, one call at a time: `start` begins it, `result` waits for it."""
+    """Calls one function, one call after the other: `start` begins a call, `result` waits for the oldest.
 
-    def __init__(self, function: Callable[[T], R], name: str) -> None:
+    At most `ahead` calls wait for each other: when it `is_full`, a result must be taken before the next call.
+    """
+
+    def __init__(self, function: Callable[[T], R], name: str, ahead: int = 1) -> None:
         self._function = function
         self._name = name
         self._calls: SimpleQueue[T | None] = SimpleQueue()
         self._results: SimpleQueue[tuple[R | None, BaseException | None]] = SimpleQueue()
         self._thread: Thread | None = None
-        self._is_busy = False
+        self._ahead = ahead
+        self._was_at_once = False
+        self.calls = 0
+        """How many were begun whose result was not taken yet."""
+
+    @property
+    def is_full(self) -> bool:
+        return self.calls == self._ahead or (self.calls > 0 and self._was_at_once)
 
     def start(self, argument: T, size: int) -> None:
         """Begin a call: in another thread, unless `size` says that it is not worth it."""
-        self._is_busy = True
-        if size < SMALL:
+        self.calls += 1
+        self._was_at_once = size < SMALL and self.calls == 1
+        if self._was_at_once:
             self._results.put(self._outcome(argument))
             return
         if self._thread is None:
@@ -40,9 +52,9 @@ class Worker(Generic[T, R]):
         self._calls.put(argument)
 
     def result(self) -> R:
-        """What the call returned, or raised. It must be taken before the next call begins."""
+        """What the oldest call returned, or raised."""
         result, error = self._results.get()
-        self._is_busy = False
+        self.calls -= 1
         if error is not None:
             raise error
         return result  # type: ignore[return-value]
@@ -51,10 +63,13 @@ class Worker(Generic[T, R]):
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Whatever ends the work, an interrupt too: a call that is under way is finished first."""
-        if self._is_busy:
-            self._results.get()
+        """Whatever ends the work, an interrupt too: a call that is under way is finished first, others are dropped."""
+        with suppress(Empty):
+            while True:
+                self._calls.get_nowait()
         self._calls.put(None)
+        if self._thread is not None:
+            self._thread.join()
 
     def _outcome(self, argument: T) -> tuple[R | None, BaseException | None]:
         try:

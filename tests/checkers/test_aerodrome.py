@@ -21,9 +21,10 @@ from atomsan.checkers.results import Edge, Result
 from atomsan.trace.generator import generate, options_for
 from atomsan.trace.trace import Trace
 from oracles import serializability
+from oracles.graph import graph_serializable
 from oracles.loading import notation, parse_std
 from oracles.model import Event, Step, conflict, normalise, owners, transactions
-from strategies import random_steps
+from strategies import random_steps, short_lived
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 
@@ -254,59 +255,7 @@ def test_garbage_at_every_turn() -> None:
     assert collections > 1500
 
 
-# ---- a second definition, for traces too long for the first: cycles of direct conflicts that have none in between
-
-
-def graph_serializable(steps: Sequence[Step], loops: Collection[str] = ()) -> bool:
-    events = normalise(steps, loops)
-    found = transactions(events)
-    owner = owners(found)
-    graph: serializability.Graph = {node: set() for node in range(len(found))}
-    last: dict[tuple[str, str], list[int]] = {}  # what the next event on a thing comes after
-    for place, event in enumerate(events):
-        sources = last.get(("thread", event.thread), []) or last.get(("fork", event.thread), [])
-        for kind in before(event, loops):
-            sources = sources + last.get((kind, event.target), [])
-        for source in sources:
-            if owner[source] != owner[place]:
-                graph[owner[source]].add(owner[place])
-        last["thread", event.thread] = [place]
-        if event.op in ("fork", "write", "release"):
-            last[event.op, event.target] = [place]
-        elif event.op in ("read", "post"):
-            last.setdefault((event.op, event.target), []).append(place)
-        if event.op == "write":
-            last["read", event.target] = []
-    return is_acyclic(graph)
-
-
-def before(event: Event, loops: Collection[str]) -> Collection[str]:
-    if event.op == "acquire":
-        return () if event.target in loops else ("release",)
-    return {"read": ("write",), "write": ("write", "read"), "take": ("post",), "join": ("thread",)}.get(event.op, ())
-
-
-def is_acyclic(graph: serializability.Graph) -> bool:
-    incoming = dict.fromkeys(graph, 0)
-    for successors in graph.values():
-        for node in successors:
-            incoming[node] += 1
-    ready = [node for node, count in incoming.items() if count == 0]
-    done = 0
-    while ready:
-        done += 1
-        for node in graph[ready.pop()]:
-            incoming[node] -= 1
-            if incoming[node] == 0:
-                ready.append(node)
-    return done == len(graph)
-
-
-def test_the_second_definition_is_the_first() -> None:
-    rng = random.Random(3)
-    for _ in range(500):
-        steps = random_steps(rng)
-        assert graph_serializable(steps) == serializability.serializable(steps)
+# ---- traces too long for the definition to the letter: cycles of direct order
 
 
 def crowded(rng: random.Random, threads: int, length: int, backwards: float) -> list[Step]:
@@ -402,35 +351,6 @@ def test_thousands_of_short_lived_threads_use_few_slots() -> None:
     assert result.serializable is True
     assert result.counters["most_active"] == 2
     assert check([*steps, *notation("L:r(x0)")]).closing is not None
-
-
-def short_lived(rng: random.Random, children: int, careless: float) -> list[Step]:
-    """Threads come and go, some inside a region. Most only read; a share of them is careless with a few variables."""
-    steps: list[Step] = []
-    running: list[tuple[str, list[Step]]] = []
-    for number in range(children):
-        child = f"C{number}"
-        steps.append(Step(rng.choice(["M", *(name for name, _ in running)]), "fork", child))
-        running.append((child, work(rng, child, careless)))
-        while len(running) > rng.randint(0, 6):
-            at = rng.randrange(len(running))
-            name, left = running[at]
-            steps += left[:1]
-            del left[:1]
-            if not left:
-                del running[at]
-                if rng.random() < 0.7:
-                    steps.append(Step("M", "join", name))
-    return steps
-
-
-def work(rng: random.Random, name: str, careless: float) -> list[Step]:
-    thing = rng.randrange(8)
-    accesses = [(rng.choice(["read", "write"]), f"x{thing}") for _ in range(rng.randint(1, 4))]
-    steps = accesses if rng.random() < careless else [("read", "quiet")]
-    if rng.random() < 0.8:
-        steps = [("begin", "m"), *steps, ("end", "m")] if rng.random() < 0.9 else [("begin", "m"), *steps]
-    return [Step(name, op, target) for op, target in steps] if rng.random() < 0.9 else []
 
 
 @pytest.mark.parametrize("careless", [0.0, 0.02, 0.05, 0.2])

@@ -106,7 +106,9 @@ def test_the_whole_explanation() -> None:
         "U writes x (the text: event 2), then T writes it again (the text: event 3).",
         "What T writes to x rests on what it read before U wrote: that write is lost.",
     )
-    assert found.hint == "make what T does from the text: event 1 to the text: event 3 one critical section"
+    assert (
+        found.hint == "make what T does from its read of x (event 1) to its write of x (event 3) one critical section"
+    )
     assert (found.first_event, found.first_place, found.count) == (3, "the text: event 3", 1)
     assert [step.to_dict()["edge"] for step in found.witness] == [
         {"to": 2, "kind": "read-write"},
@@ -126,7 +128,11 @@ def test_a_cycle_with_nobody_to_blame() -> None:
         "2 write-read 4 program-order 3 write-read 5 program-order",
         None,
     )
-    assert (found.kind, found.pattern, found.region, found.hint) == ("cycle", "mutual order", "f", None)
+    assert (found.kind, found.pattern, found.region) == ("cycle", "mutual order", "f")
+    assert found.hint == (
+        "hold one lock over what T does from its write of x (event 2) to its read of y (event 5),"
+        " and over what U does from its write of y (event 3) to its read of x (event 4)"
+    )
     assert found.explanation[:2] == (
         "T writes x (the text: event 2), then U reads it (the text: event 4).",
         "U writes y (the text: event 3), then T reads it (the text: event 5).",
@@ -197,7 +203,7 @@ def test_a_fingerprint_goes_by_class_field_and_text() -> None:
     assert found.id == accounts("Account#2.balance", "T7", line=40).id
     assert found.id != accounts("Account#1.balance", "T", field="limit").id
     assert found.witness[0].location == "Account.balance"
-    assert found.hint == "make bank.py, lines 14 to 16, one critical section"
+    assert found.hint == "make lines 14 to 16 of bank.py one critical section"
     assert found.witness[0].to_dict()["site"] == {
         "file": "bank.py",
         "line": 14,

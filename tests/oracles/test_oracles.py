@@ -11,11 +11,12 @@ from hypothesis import given, settings
 
 from oracles import algorithm1, atomic_sets, interleavings, listing, violating
 from oracles.avp import avp
+from oracles.graph import graph_serializable, graph_violations
 from oracles.loading import notation
 from oracles.model import SYNCHRONIZATION, Step, conflict, normalise, transactions
 from oracles.serializability import serializable, shortest_cycle
 from oracles.view import view_serializable
-from strategies import random_steps, traces
+from strategies import random_steps, short_lived, traces
 
 quietly = settings(max_examples=300, deadline=None, derandomize=True, database=None)
 
@@ -41,19 +42,34 @@ def _is_cycle(steps: list[Step]) -> bool:
     return len(set(nodes)) == len(nodes) > 1 and joined and explained
 
 
-@pytest.mark.parametrize(
-    "limits",
-    [
-        {},
-        {
-            "unary": False,
-            "nesting": False,
-            "forks": False,
-        },  # long regions: cycles against the order of events
-        {"variables": 1, "locks": 1, "handovers": 4, "nesting": False, "events": 20},
-        {"variables": 1, "locks": 4, "handovers": 0, "nesting": False, "events": 20},
-    ],
-)
+LIMITS: list[dict[str, Any]] = [
+    {},
+    # long regions: cycles against the order of events
+    {"unary": False, "nesting": False, "forks": False},
+    {"variables": 1, "locks": 1, "handovers": 4, "nesting": False, "events": 20},
+    {"variables": 1, "locks": 4, "handovers": 0, "nesting": False, "events": 20},
+]
+
+
+@pytest.mark.parametrize("limits", LIMITS)
+def test_graphs_of_direct_order_decide_the_same(limits: dict[str, Any]) -> None:
+    for number, steps in enumerate(_random_traces(2000, **limits)):
+        loops = ["l1"] if number % 5 == 0 else []
+        assert graph_serializable(steps, loops) == serializable(steps, loops)
+        found = [(one.transaction.thread, one.transaction.number) for one in violating.violations(steps, loops)]
+        assert sorted(graph_violations(steps, loops)) == sorted(found)
+
+
+def test_graphs_of_direct_order_decide_the_same_of_many_threads() -> None:
+    rng = random.Random(5)
+    for _ in range(30):
+        steps = short_lived(rng, 60, rng.choice([0, 0.1, 0.5]))
+        assert graph_serializable(steps) == serializable(steps)
+        found = [(one.transaction.thread, one.transaction.number) for one in violating.violations(steps)]
+        assert sorted(graph_violations(steps)) == sorted(found)
+
+
+@pytest.mark.parametrize("limits", LIMITS)
 def test_algorithm_1_decides_definition_1(limits: dict[str, Any]) -> None:
     verdicts = [(serializable(steps), algorithm1.serializable(steps)) for steps in _random_traces(2500, **limits)]
     assert [by_definition for by_definition, _ in verdicts] == [by_clocks for _, by_clocks in verdicts]

@@ -43,7 +43,7 @@ def test_the_whole_text() -> None:
         "   A reads Account.balance (bank.py:14), then B writes it (bank.py:16).\n"
         "   B writes Account.balance (bank.py:16), then A writes it again (bank.py:16).\n"
         "   What A writes to Account.balance rests on what it read before B wrote: that write is lost.\n"
-        "   hint: make bank.py, lines 14 to 16, one critical section\n"
+        "   hint: no lock is held at any of these steps: hold one lock over lines 14 to 16 of bank.py\n"
     )
 
 
@@ -112,7 +112,7 @@ def test_the_json_is_that_of_the_design() -> None:
         "op": "read",
         "location": "Account.balance",
         "site": {"file": "bank.py", "line": 14, "column": None, "function": None, "text": None},
-        "locks": None,
+        "locks": [],
         "edge": {"to": 6, "kind": "read-write"},
     }
 

@@ -46,10 +46,17 @@ def test_globs(spec: dict[str, Any], atomic: str, not_atomic: str) -> None:
 )
 def test_the_default_goes_by_where_a_region_comes_from(default: str | None, origins: str) -> None:
     rules = Specification(default=default)
-    every = ("annotated", "function", "loop", "statement", "lock-block", "foreign")
+    every = ("annotated", "function", "loop", "statement", "lock-block", "foreign", "outer")
     assert {origin for origin in every if rules.is_atomic("x", origin)} == set(origins.split())
     assert Specification(("x",), default="annotated").is_atomic("x", "function")
     assert not Specification((), ("x",)).is_atomic("x", "annotated")
+
+
+def test_what_is_around_the_regions_of_a_program_is_atomic_only_if_named() -> None:
+    assert not Specification().is_atomic("bank:main", "outer")
+    assert not Specification(atomic=("bank:get",)).is_atomic("bank:main", "outer")
+    assert Specification(atomic=("bank:*",)).is_atomic("bank:main", "outer")
+    assert not Specification(atomic=("bank:*",), not_atomic=("*:main",)).is_atomic("bank:main", "outer")
 
 
 def test_the_region_without_a_name() -> None:

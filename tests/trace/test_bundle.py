@@ -51,8 +51,9 @@ def test_structure_is_kept(tmp_path: Path, suffix: str) -> None:
     builder.symbols.variables.intern("Account.balance#1", **{"object": "1", "class": "Account", "field": "balance"})
     builder.symbols.variables.intern("plain")
     builder.symbols.locks.intern("the loop", kind="loop")
-    builder.symbols.regions.intern("bank:Account.add", origin="function")
-    builder.symbols.sites.intern("s", file="bank.py", line=12, column=8, function="add", text="self.balance += 1")
+    builder.symbols.regions.intern("bank:Account.add", origin="function", flow="acc\nself.pool")
+    place = {"file": "bank.py", "line": 12, "column": 8, "function": "add", "text": "self.log.append(1)"}
+    builder.symbols.sites.intern("s", **place, operation="append")
     builder.add("T", "begin", "bank:Account.add", "s").add("T", "r", "Account.balance#1", "s").add("T", "w", "plain")
     builder.add("T", "acq", "the loop").add("T", "acq", "a lock")
     builder.build().save(tmp_path / f"t{suffix}")
@@ -64,7 +65,8 @@ def test_structure_is_kept(tmp_path: Path, suffix: str) -> None:
     assert symbols.variables.get(1, "class") is None
     assert [symbols.locks.get(i, "kind") for i in (0, 1)] == ["loop", "lock"]
     assert symbols.regions.get(0, "origin") == "function"
-    assert symbols.sites.site(0) == ("s", "bank.py", 12, 8, "add", "self.balance += 1")
+    assert symbols.regions.get(0, "flow") == "acc\nself.pool"
+    assert symbols.sites.site(0) == ("s", "bank.py", 12, 8, "add", "self.log.append(1)", "append")
     assert trace[2].site is None
 
 

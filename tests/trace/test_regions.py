@@ -201,3 +201,19 @@ def test_against_the_definition_in_any_batches(split: bool) -> None:
         assert [source.place(i).event for i in range(len(found))] == [i for i, _ in expected]
         assert [batch.first for batch in batches] == [sum(map(len, batches[:i])) for i in range(len(batches))]
         assert source.events == len(trace)
+
+
+def test_what_is_around_the_regions_of_a_program_stays_only_if_named() -> None:
+    builder = TraceBuilder()
+    builder.symbols.regions.intern("main", origin="outer")
+    for op, target in (("begin", "main"), ("begin", "f"), ("r", "x"), ("take", "h"), ("end", "f"), ("end", "main")):
+        builder.add("T", op, target)
+    trace = builder.build()
+    inner = "T:begin(f) T:r(x) T:take(h) T:end(f)"
+    assert notation(Regions(trace)) == atomsan.parse(inner).notation()
+    assert notation(Regions(trace, Specification().is_atomic)) == atomsan.parse(inner).notation()
+    named = Regions(trace, Specification(atomic=("main", "f")).is_atomic)
+    assert notation(named) == trace.notation(), "the region of another tool inside keeps it whole"
+    builder.symbols.regions.set(1, "origin", "function")
+    split = "T:begin(main) T:begin(f) T:r(x) T:end(f) T:end(main) T:take(h)"
+    assert notation(Regions(trace, Specification(atomic=("main", "f")).is_atomic)) == atomsan.parse(split).notation()

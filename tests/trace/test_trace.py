@@ -39,7 +39,7 @@ def test_columns_cannot_be_changed() -> None:
 
 def test_sites_with_a_file_are_taken_apart() -> None:
     trace = atomsan.parse(LINE)
-    assert trace.symbols.sites.site(0) == ("a.py:3", "a.py", 3, None, None, None)
+    assert trace.symbols.sites.site(0) == ("a.py:3", "a.py", 3, None, None, None, None)
     for name, parts in {
         "12": (None, None, None),
         "a.py:3:14": ("a.py", 3, 14),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -44,23 +44,51 @@ class FlatBatch:
         return len(self.op)
 
 
+class Noted(NamedTuple):
+    """A batch, and what the symbol tables said when it came: they grow while the source reads on."""
+
+    batch: Batch
+    counts: tuple[int, int, int, int, int]
+    loops: list[int]
+    """Locks of kind `loop` that are new with this batch."""
+
+
+class Flattening:
+    """Flattens the batches of one source, in order: `note` each where the source is read, `flat` it in any thread."""
+
+    def __init__(self, symbols: Symbols) -> None:
+        self._symbols = symbols
+        self._flattener = Flattener()
+        self._known_locks = 0
+        self._events = 0
+
+    def note(self, batch: Batch) -> Noted:
+        locks, known = self._symbols.locks, self._known_locks
+        self._known_locks = len(locks)
+        loops = [lock for lock in range(known, self._known_locks) if locks.get(lock, "kind") == "loop"]
+        return Noted(batch, _counts(self._symbols), loops)
+
+    def flat(self, noted: Noted) -> FlatBatch:
+        batch, counts, loops = noted
+        threads, _, locks, _, _ = counts
+        self._flattener.grow(threads, locks, loops)
+        self._events = batch.first + len(batch)
+        op = self._flattener.flatten(batch.thread, batch.op, batch.target)
+        return FlatBatch(batch.first, batch.thread, op, batch.target, batch.site, *counts)
+
+    def ends(self) -> FlatBatch | None:
+        """After the last batch: the ends of the regions that are still open."""
+        open_regions = self._flattener.open_regions()
+        return _ends(self._events, open_regions, self._symbols) if open_regions else None
+
+
 def flattened(source: EventSource) -> Iterator[FlatBatch]:
     """The batches of a source, flattened, and a last one with the ends of the regions still open."""
-    flattener = Flattener()
-    known_locks = events = 0
-    symbols = source.symbols
+    flattening = Flattening(source.symbols)
     for batch in source.batches():
-        loops = [i for i in range(known_locks, len(symbols.locks)) if symbols.locks.get(i, "kind") == "loop"]
-        known_locks = len(symbols.locks)
-        flattener.grow(len(symbols.threads), known_locks, loops)
-        events = batch.first + len(batch)
-        yield _flat(batch, flattener.flatten(batch.thread, batch.op, batch.target), symbols)
-    if open_regions := flattener.open_regions():
-        yield _ends(events, open_regions, symbols)
-
-
-def _flat(batch: Batch, op: OpColumn, symbols: Symbols) -> FlatBatch:
-    return FlatBatch(batch.first, batch.thread, op, batch.target, batch.site, *_counts(symbols))
+        yield flattening.flat(flattening.note(batch))
+    if ends := flattening.ends():
+        yield ends
 
 
 def _ends(first: int, open_regions: list[tuple[int, int]], symbols: Symbols) -> FlatBatch:

@@ -1,6 +1,6 @@
 """The event loop: one pass over a source feeds any set of checkers.
 
-Checkers run one after the other on each batch, while the next batch is being made. A checker that has made up
+Checkers run one after the other on each batch, while the next batches are being made. A checker that has made up
 its mind is not fed any more; when all have, or the time is up, or somebody interrupts, the loop ends and
 every checker says what it knows. A checker may ask for a second pass (see `types.RepeatingChecker`): then the trace is
 opened again.
@@ -13,15 +13,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from atomsan.checkers.flat import flattened
+from atomsan.checkers.flat import Flattening
 from atomsan.trace.trace import Trace
 from atomsan.types import RepeatingChecker
 from atomsan.worker import Worker
 
 if TYPE_CHECKING:
-    from atomsan.checkers.flat import FlatBatch
+    from atomsan.checkers.flat import FlatBatch, Noted
     from atomsan.checkers.results import Result
     from atomsan.types import Checker, EventSource
+
+# So many batches may wait for the checkers, so that neither they nor the source have to wait for each other much.
+AHEAD = 2
 
 ONCE = "the trace can be read only once, and this checker needs it twice"
 
@@ -90,33 +93,36 @@ def _pass(
     on_batch: Callable[[FlatBatch], None],
 ) -> None:
     """One pass. What leaves `busy` has made up its mind."""
+    flattening = Flattening(source.symbols)
 
-    def feed(batch: FlatBatch) -> None:
+    def feed(batch: FlatBatch) -> tuple[FlatBatch, bool]:
+        """The batch, and whether another is of use to anybody."""
         for checker in list(busy):
             start = time.perf_counter()
             if checker.feed(batch):
                 busy.remove(checker)
             run.seconds[checker.name] += time.perf_counter() - start
+        return batch, bool(busy)
 
-    before: FlatBatch | None = None
-    with Worker(feed, "atomsan-check") as worker:
-        for batch in flattened(source):
-            if before is not None:
-                worker.result()
-                _done(before, run, on_batch)
-                before = None
-                if not busy:
-                    break
+    def goes_on(batch: FlatBatch, is_of_use: bool) -> bool:
+        run.events = max(run.events, batch.first + len(batch))
+        on_batch(batch)
+        return is_of_use
+
+    def flatten_and_feed(noted: Noted) -> tuple[FlatBatch, bool]:
+        return feed(flattening.flat(noted))
+
+    with Worker(flatten_and_feed, "atomsan-check", AHEAD) as worker:
+        for batch in source.batches():
+            if worker.is_full:
+                if not goes_on(*worker.result()):
+                    return
                 if _is_over(deadline):
                     run.stopped = "out of time"
-                    break
-            worker.start(batch, len(batch))
-            before = batch
-        if before is not None:
-            worker.result()
-            _done(before, run, on_batch)
-
-
-def _done(batch: FlatBatch, run: Run, on_batch: Callable[[FlatBatch], None]) -> None:
-    run.events = max(run.events, batch.first + len(batch))
-    on_batch(batch)
+                    return
+            worker.start(flattening.note(batch), len(batch))
+        while worker.calls:
+            if not goes_on(*worker.result()):
+                return
+    if ends := flattening.ends():
+        goes_on(*feed(ends))

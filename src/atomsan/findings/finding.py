@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from operator import add
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 Status = Literal["predicted", "observed", "confirmed"]
 Kind = Literal["atomicity", "cycle"]
@@ -31,6 +31,13 @@ class SiteShown:
         return ":".join(str(part) for part in (self.file, self.line) if part is not None)
 
 
+class Hold(NamedTuple):
+    """A lock that is held, and the event of its outermost acquire: two holds of one lock are told apart by it."""
+
+    lock: str
+    since: int
+
+
 @dataclass(frozen=True)
 class ShownStep:
     """One event of a witness, with names. `edge` says why it comes before the step that has the event `to`."""
@@ -44,13 +51,27 @@ class ShownStep:
     """Where the event stands in the trace: `t.std:12`."""
     op: str
     location: str
+    path: str
+    """The location as it is in every run: its class and field, without telling objects and elements apart."""
     site: SiteShown | None
     to: int
     edge: str
     target: int
     """The number of the location in its table: two objects' fields may be shown by one name."""
-    locks: tuple[str, ...] | None = None
-    """The locks held, where that is known."""
+    number: int
+    """The event as the checkers numbered it: after repairs, and under the specification."""
+    field: str | None = None
+    """Of a variable with structure: which field of its object."""
+    operation: str | None = None
+    """The method or function that the site calls, where that is what reads or writes: `append`."""
+    holds: tuple[Hold, ...] | None = None
+    """What its thread holds, in the order of the acquires, where that is known. An acquire and a release are under
+    their own lock."""
+
+    @property
+    def locks(self) -> tuple[str, ...] | None:
+        """The names of the locks held, where that is known."""
+        return None if self.holds is None else tuple(hold.lock for hold in self.holds)
 
     @property
     def where(self) -> str:
@@ -88,9 +109,13 @@ class Finding:
     first_event: int | None
     first_place: str = ""
     witness: tuple[ShownStep, ...] = ()
+    span: tuple[int, int] | None = None
+    """Which steps of the witness leave the transaction to blame and come back to it."""
     explanation: tuple[str, ...] = ()
     hint: str | None = None
     replay: str | None = None
+    why: str | None = None
+    """Of a note: why it is no finding."""
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -105,6 +130,7 @@ class Finding:
             "explanation": list(self.explanation),
             "hint": self.hint,
             "replay": self.replay,
+            **({} if self.why is None else {"why": self.why}),
         }
 
 

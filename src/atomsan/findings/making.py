@@ -1,17 +1,20 @@
 """From what a checker says in numbers to findings: names, fingerprints, patterns, explanations.
 
-Everything is taken from the witnesses. The trace is not looked at again.
+Everything is taken from the witnesses. The trace is not looked at again; which locks are held at the steps is added
+afterwards, by `locks`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from atomsan.checkers.results import NO_REGION, Witness
+from atomsan.findings.advice import advice_for, advice_for_cycle
 from atomsan.findings.finding import Finding, ShownStep, SiteShown, fingerprint, merged
 from atomsan.findings.patterns import CYCLE, pattern_of
-from atomsan.findings.wording import UnexplainedEdgeError, hint, sentences
+from atomsan.findings.wording import UnexplainedEdgeError, hint, hint_for_cycle, sentences
 from atomsan.trace.events import NO_SITE, TARGET_KIND, Op
 
 if TYPE_CHECKING:
@@ -40,13 +43,21 @@ class Namer:
         return (event if place.event is None else place.event), str(place)
 
     def location(self, op: Op, target: int) -> str:
-        """A field by its class, anything else by its name."""
+        """A field by its class, anything else by its name; which object it is of is not said."""
         table = self._symbols.table(TARGET_KIND[op])
         if table.kind == "variables":
             of, field = table.get(target, "class"), table.get(target, "field")
-            if of and field:
+            if of and field and field[0] not in "[<":
                 return f"{of}.{field}"
+            owner = table.get(target, "object")
+            return table[target].removesuffix(f" ({owner})") if owner else table[target]
         return table[target]
+
+    def path(self, op: Op, target: int) -> str:
+        """What a location is in every run: class and field, where the trace knows them; elements are not told apart."""
+        table = self._symbols.table(TARGET_KIND[op])
+        of, field = (table.get(target, "class"), table.get(target, "field")) if table.kind == "variables" else ("", "")
+        return f"{of}.{field}" if of and field else table[target]
 
     def site(self, number: int) -> SiteShown | None:
         if number not in self._sites:
@@ -70,10 +81,14 @@ class Namer:
             place=place,
             op=op.word,
             location=self.location(op, step.target),
+            path=self.path(op, step.target),
             target=step.target,
             site=self.site(step.site),
             to=to,
             edge=str(step.edge),
+            number=step.event,
+            field=self._symbols.variables.get(step.target, "field") if TARGET_KIND[op] == "variables" else None,
+            operation=None if step.site == NO_SITE else self._symbols.sites.get(step.site, "operation"),
         )
 
 
@@ -100,7 +115,7 @@ def _blamed(steps: list[ShownStep], blamed: Transaction, count: int, names: Name
     out, back = leaving[0], returning[-1]
     leaves, returns = steps[out], steps[back]
     others = [steps[(out + 1) % len(steps)], steps[back - 1]]
-    locations = [step.location for step in (leaves, returns)]
+    locations = [step.path for step in (leaves, returns)]
     pattern = pattern_of(
         leaves.op,
         frozenset(step.op for step in others if _key(step) == _key(leaves)),
@@ -121,8 +136,21 @@ def _blamed(steps: list[ShownStep], blamed: Transaction, count: int, names: Name
         first_event=last.event,
         first_place=last.place,
         witness=tuple(steps),
+        span=(out, back),
         explanation=(*sentences(steps), meaning),
-        hint=hint(leaves, returns),
+        hint=hint(advice_for(steps, (out, back))),
+    )
+
+
+def placed_in(finding: Finding, region: str) -> Finding:
+    """The same finding, blamed on a smaller region that has both local accesses in it."""
+    if finding.span is None or region == finding.region:
+        return finding
+    local = [finding.witness[i] for i in finding.span]
+    return replace(
+        finding,
+        region=region,
+        id=fingerprint(region, [step.path for step in local], [_text(step) for step in local]),
     )
 
 
@@ -131,7 +159,7 @@ def _cycle(steps: list[ShownStep], count: int) -> Finding:
     regular = [step for step in steps if step.transaction] or steps
     first = min(regular, key=lambda step: step.event)
     last = max(steps, key=lambda step: step.event)
-    rows = sorted((step.region or "", step.location, _text(step)) for step in steps)
+    rows = sorted((step.region or "", step.path, _text(step)) for step in steps)
     return Finding(
         id=fingerprint("\0".join(row[0] for row in rows), [row[1] for row in rows], [row[2] for row in rows]),
         status="observed",
@@ -143,6 +171,7 @@ def _cycle(steps: list[ShownStep], count: int) -> Finding:
         first_place=last.place,
         witness=tuple(steps),
         explanation=(*sentences(steps), CYCLE.meaning),
+        hint=hint_for_cycle(advice_for_cycle(steps)),
     )
 
 
@@ -182,7 +211,7 @@ def closed(closing: Closing, names: Namer) -> Finding:
     own = names.thread(closing.thread) + (f" #{closing.number}" if closing.number else "")
     location = names.location(op, closing.target)
     return Finding(
-        id=fingerprint(region, [location], [(site.text or str(site)) if site else ""]),
+        id=fingerprint(region, [names.path(op, closing.target)], [(site.text or str(site)) if site else ""]),
         status="observed",
         kind="cycle",
         pattern=CYCLE.name,

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 from atomsan import __version__
-from atomsan.findings.finding import Finding, merged
+
+if TYPE_CHECKING:
+    from atomsan.findings.finding import Finding
 
 SCHEMA = "atomsan-report/1"
 
@@ -30,6 +32,13 @@ class TraceFacts:
     transactions: int
     complete: bool
     """The trace is all there, and was read to its end or as far as it could matter."""
+
+
+class ProgramFacts(NamedTuple):
+    """How the program ended that was recorded: with an exit code, or by a signal."""
+
+    exit: int | None
+    signal: int | None
 
 
 class NamedTransactions(Sequence[tuple[str, int]]):
@@ -81,12 +90,14 @@ class Report:
     """What leniency did to the trace."""
     warnings: Sequence[str] = ()
     """What its reader could live with."""
+    program: ProgramFacts | None = None
 
     def to_dict(self) -> dict[str, Any]:
         content: dict[str, Any] = {
             "schema": SCHEMA,
             "tool": {"name": "atomsan", "version": __version__},
             "trace": dict(vars(self.trace)),
+            **({"program": self.program._asdict()} if self.program else {}),
             "algorithm": self.algorithm,
             "verdict": self.verdict,
             "serializable": self.serializable,
@@ -108,9 +119,22 @@ def together(reports: Sequence[Report]) -> dict[str, Any]:
     """The JSON of one report, or of several with the findings of all."""
     if len(reports) == 1:
         return reports[0].to_dict()
+    from atomsan.findings.finding import merged
+
     findings = merged(finding for report in reports for finding in report.findings)
     return {
         "schema": SCHEMA,
         "reports": [report.to_dict() for report in reports],
         "findings": [finding.to_dict() for finding in findings],
     }
+
+
+def united(reports: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The JSON of several reports, from the JSON of each: they may come from other processes."""
+    findings: dict[str, dict[str, Any]] = {}
+    for report in reports:
+        for finding in report["findings"]:
+            other = findings.get(finding["id"])
+            count = finding["count"] + (other["count"] if other else 0)
+            findings[finding["id"]] = {**(other or finding), "count": count}
+    return {"schema": SCHEMA, "reports": list(reports), "findings": list(findings.values())}

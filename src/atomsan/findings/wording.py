@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from atomsan.findings.advice import Advice, CycleAdvice
 from atomsan.findings.finding import ShownStep
 
 
@@ -62,16 +63,123 @@ def sentences(steps: Sequence[ShownStep]) -> list[str]:
     return [text for step, next_step in pairs if (text := sentence(step, next_step))]
 
 
-def hint(leaves: ShownStep, returns: ShownStep) -> str:
-    """The span that should be one critical section."""
-    first, last = sorted((leaves, returns), key=lambda step: step.event)
-    a, b = first.site, last.site
-    if a and b and a.file and a.file == b.file and a.line is not None and b.line is not None:
-        low, high = sorted((a.line, b.line))
-        span = f"{a.file}:{low}" if low == high else f"{a.file}, lines {low} to {high},"
-    else:
-        span = f"what {first.thread} does from {first.where} to {last.where}"
-    return f"make {span} one critical section"
+def hint(advice: Advice) -> str:
+    """Which lock is held at some of the steps and not at others, and what should be one critical section."""
+    first, last = advice.first, advice.last
+    if advice.waits:
+        return (
+            f"{last.thread} waits for another thread at {_at(last)}, and no lock makes that one step:"
+            " end the region before it, or do not call it atomic"
+        )
+    if not advice.is_known:
+        return f"make {_span(first, last)} one critical section"
+    if advice.lock is None:
+        elsewhere = [_at(step) for step in advice.missing if not _is_inside(step, first, last)]
+        return f"no lock is held at any of these steps: hold one lock over {_span(first, last)}{_and_at(elsewhere)}"
+    return f"{advice.lock} is {_hint_for_lock(advice)}"
+
+
+def _hint_for_lock(advice: Advice) -> str:
+    """What is to be said of the lock that is held at some of the steps."""
+    first, last = advice.first, advice.last
+    span = _span(first, last)
+    rest = [_other(step, first, last) + _under(step) for step in advice.missing]
+    at_first, at_last = advice.is_held_at(first), advice.is_held_at(last)
+    if at_first and at_last and not advice.is_released:
+        return f"held over {span}" + (f", and not at {' nor at '.join(rest)}: hold it there too" if rest else "")
+    if at_first and at_last:
+        return f"released {_between(first, last)}: hold it over both{_and_at(rest)}"
+    if at_first or at_last:
+        one = _at_one_of(first, last) if at_first else _at_one_of(last, first)
+        return f"held {one}: hold it over both{_and_at(rest)}"
+    held = " and at ".join(_other(step, first, last) for step in advice.others if advice.is_held_at(step))
+    return f"held at {held}, and not {_at_neither(first, last)}: hold it over {span} too{_and_at(rest)}"
+
+
+def hint_for_cycle(advice: CycleAdvice) -> str:
+    """The same where nobody is to blame: each of the transactions is to be one critical section, of one lock."""
+    parts = [f"over {_span(first, last)}" if first != last else f"at {_at(first)}" for first, last in advice.spans]
+    where = ", and ".join(dict.fromkeys(parts))
+    if not advice.is_known:
+        return f"hold one lock {where}"
+    if advice.common is not None:
+        return f"{advice.common} is held at each of these steps, and released in between: hold it {where}"
+    any_or_all = "all" if advice.is_any_held else "any"
+    return f"no lock is held at {any_or_all} of these steps: hold one lock {where}"
+
+
+def _span(first: ShownStep, last: ShownStep) -> str:
+    if (lines := _lines(first, last)) is not None:
+        file, low, high = lines
+        return f"{file}:{low}" if low == high else f"lines {low} to {high} of {file}"
+    if _line(first) and _line(last):
+        return f"{_at(first)} to {_at(last)}"
+    return f"what {first.thread} does from its {_done(first)} to its {_done(last)}"
+
+
+def _between(first: ShownStep, last: ShownStep) -> str:
+    if _at(first) != _at(last):
+        return f"between {_at(first)} and {_at(last)}"
+    if _what(first) != _what(last):
+        return f"between {_what(first)} and {_what(last)} at {_at(first)}"
+    return f"between two passes through {_at(first)}"
+
+
+def _at_one_of(under: ShownStep, free: ShownStep) -> str:
+    if _at(under) != _at(free):
+        return f"at {_at(under)} and not at {_at(free)}"
+    if _what(under) != _what(free):
+        return f"at {_what(under)} and not at {_what(free)} in {_at(under)}"
+    return f"at one pass through {_at(under)} and not at another"
+
+
+def _at_neither(first: ShownStep, last: ShownStep) -> str:
+    return f"at {_at(first)}" if _at(first) == _at(last) else f"at {_at(first)} nor at {_at(last)}"
+
+
+def _at(step: ShownStep) -> str:
+    """A step in a hint: by its line, or by what it does."""
+    return str(step.site) if _line(step) else f"{step.thread}'s {_done(step)}"
+
+
+def _other(step: ShownStep, first: ShownStep, last: ShownStep) -> str:
+    """A step of another thread. It can be in the same lines as the two."""
+    return f"{_at(step)} in {step.thread}" if _is_inside(step, first, last) else _at(step)
+
+
+def _under(step: ShownStep) -> str:
+    return f" (under {', '.join(step.locks)})" if step.locks else ""
+
+
+def _done(step: ShownStep) -> str:
+    return f"{_what(step)} (event {step.event})"
+
+
+def _what(step: ShownStep) -> str:
+    return f"{step.op} of {step.location}"
+
+
+def _line(step: ShownStep) -> tuple[str, int] | None:
+    site = step.site
+    return (site.file, site.line) if site and site.file is not None and site.line is not None else None
+
+
+def _lines(first: ShownStep, last: ShownStep) -> tuple[str, int, int] | None:
+    """File, first and last line of two steps, if they are in one file."""
+    a, b = _line(first), _line(last)
+    if a is None or b is None or a[0] != b[0]:
+        return None
+    return a[0], min(a[1], b[1]), max(a[1], b[1])
+
+
+def _is_inside(step: ShownStep, first: ShownStep, last: ShownStep) -> bool:
+    """Another thread's step in the very lines: what is said of these holds for it too."""
+    at, lines = _line(step), _lines(first, last)
+    return at is not None and lines is not None and at[0] == lines[0] and lines[1] <= at[1] <= lines[2]
+
+
+def _and_at(places: Sequence[str]) -> str:
+    return "".join(f", and at {place}" for place in dict.fromkeys(places))
 
 
 def _holds(rule: Rule, step: ShownStep, next_step: ShownStep) -> bool:

@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 _SERIALIZABLE = {True: "serializable", False: "not serializable"}
 
 
-def as_text(reports: Sequence[Report], limit: int | None = None) -> str:
-    """All reports, one below the other, each with at most `limit` findings."""
-    return "\n".join("".join(f"{line}\n" for line in _report(report, limit)) for report in reports)
+def as_text(reports: Sequence[Report], limit: int | None = None, *, with_notes: bool = False) -> str:
+    """All reports, one below the other, each with at most `limit` findings, and as many notes if wanted."""
+    return "\n".join("".join(f"{line}\n" for line in _report(report, limit, with_notes)) for report in reports)
 
 
-def _report(report: Report, limit: int | None) -> Iterator[str]:
+def _report(report: Report, limit: int | None, with_notes: bool) -> Iterator[str]:
     yield printable(f"{report.trace.source}: {', '.join(_verdict(report))}")
     yield f"  {', '.join(_facts(report))}"
     if counts := _counts(report):
@@ -43,6 +43,17 @@ def _report(report: Report, limit: int | None) -> Iterator[str]:
     if len(shown) < len(report.findings):
         yield ""
         yield f"{counted(len(report.findings) - len(shown), 'more finding')} (--limit shows more)"
+    if with_notes:
+        yield from _notes(report.notes if limit is None else report.notes[:limit])
+
+
+def _notes(notes: Sequence[Finding]) -> Iterator[str]:
+    for number, note in enumerate(notes, 1):
+        yield ""
+        first, *rest = _finding(number, note)
+        yield printable(f"note {first}")
+        yield printable(f"   no finding, because {note.why}")
+        yield from map(printable, rest)
 
 
 def _verdict(report: Report) -> Iterator[str]:
@@ -69,7 +80,10 @@ def _counts(report: Report) -> list[str]:
         counts.append(counted(report.violations, "violation") + inside)
     elif report.transactions:
         counts.append(counted(len(report.transactions), "violating transaction"))
-    return [*counts, f"{counted(len(report.findings), 'finding')} ({report.algorithm})"]
+    counts.append(f"{counted(len(report.findings), 'finding')} ({report.algorithm})")
+    if report.notes:
+        counts.append(f"{counted(len(report.notes), 'note')} (--all shows them)")
+    return counts
 
 
 def _finding(number: int, finding: Finding) -> Iterator[str]:

@@ -31,6 +31,8 @@ DEFAULTS: dict[str, frozenset[str]] = {
     "annotated": frozenset(),
 }
 ALWAYS = frozenset({"annotated", "foreign"})
+# Entry functions with loops, main-like functions, tests: recorded, but atomic only if `atomic` names them.
+NEVER = frozenset({"outer"})
 
 KEYS = ("atomic", "not_atomic", "default", "sets")
 
@@ -39,8 +41,8 @@ KEYS = ("atomic", "not_atomic", "default", "sets")
 class Specification:
     """What is meant to be atomic. A region that `not_atomic` names is not, whatever else names it.
 
-    One that `atomic` names is. Of the others `default` decides by where they come from; where it is not given, all of
-    them are atomic, unless `atomic` names some: then only those are.
+    One that `atomic` names is. Of the others those of origin `outer` are not, and for the rest `default` decides by
+    where they come from; where it is not given, all are atomic, unless `atomic` names some: then only those are.
     """
 
     atomic: tuple[str, ...] = ()
@@ -53,9 +55,15 @@ class Specification:
             return False
         if self._included.fullmatch(region):
             return True
+        if origin in NEVER:
+            return False
         if self.default is None:
             return not self.atomic
         return origin in ALWAYS or origin in DEFAULTS[self.default]
+
+    def names(self, region: str) -> bool:
+        """Whether the user said of this region that it is atomic."""
+        return bool(self._included.fullmatch(region))
 
     @cached_property
     def _included(self) -> re.Pattern[str]:

@@ -7,17 +7,16 @@ the others are no transaction of their own.
 """
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport free, realloc
-from libc.string cimport memset
+from libc.stdlib cimport free
+
+from atomsan.trace._memory cimport grown
+from atomsan.trace._ops cimport ACQUIRE, BEGIN, END, FORK, READ, RELEASE, WRITE
 
 cdef extern from *:
     void __builtin_prefetch(const void *) nogil
 
 # So many events ahead the variable's entry is asked for, so that it has come from memory when it is needed.
 cdef enum: AHEAD = 16
-
-cdef enum:
-    READ, WRITE, ACQUIRE, RELEASE, FORK, JOIN, BEGIN, END, POST, TAKE
 
 # What is kept of a variable: 0 if nobody touched it, 1 + the thread if one did, this if several did.
 cdef enum: SHARED = 0xFFFFFFFF
@@ -110,13 +109,13 @@ cdef class Counter:
             if self.limit[kind] > self.room[kind]:
                 old, new = self.room[kind], min(self.limit[kind] + self.limit[kind] // 2 + 16, 0xFFFFFFFF)
                 if kind == READ // 2:
-                    self.toucher = <uint32_t *> more(self.toucher, old, new, sizeof(uint32_t))
+                    self.toucher = <uint32_t *> grown(self.toucher, old * sizeof(uint32_t), new * sizeof(uint32_t))
                 else:
-                    self.seen[kind] = <uint8_t *> more(self.seen[kind], old, new, 1)
+                    self.seen[kind] = <uint8_t *> grown(self.seen[kind], old, new)
                 if kind == ACQUIRE // 2:
-                    self.holds = <uint32_t *> more(self.holds, old, new, sizeof(uint32_t))
+                    self.holds = <uint32_t *> grown(self.holds, old * sizeof(uint32_t), new * sizeof(uint32_t))
                 if kind == FORK // 2:
-                    self.rows = <ThreadRow *> more(self.rows, old, new, sizeof(ThreadRow))
+                    self.rows = <ThreadRow *> grown(self.rows, old * sizeof(ThreadRow), new * sizeof(ThreadRow))
                 self.room[kind] = new
             kind += 1
 
@@ -196,11 +195,3 @@ cdef void note(Longest *best, const ThreadRow *row, uint32_t t, uint64_t events,
         best.region = row.region
         best.site = row.site
         best.first = row.first
-
-
-cdef void *more(void *rows, size_t old, size_t new, size_t size) except NULL:
-    cdef void *bigger = realloc(rows, new * size)
-    if bigger == NULL:
-        raise MemoryError
-    memset(<char *> bigger + old * size, 0, (new - old) * size)
-    return bigger

@@ -7,10 +7,12 @@ case is read by `csv_line` in Python: a blank one, `sync`, a bare `begin`, or on
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.stdint cimport uint8_t, uint32_t
-from libc.stdlib cimport free, realloc
-from libc.string cimport memchr, memset
+from libc.stdlib cimport free
+from libc.string cimport memchr
 
-from atomsan.trace._text cimport BEGIN, END, GROUP, NO_OP, NO_SITE, Sought, TextParser, seek
+from atomsan.trace._memory cimport grown
+from atomsan.trace._ops cimport BEGIN, END
+from atomsan.trace._text cimport GROUP, NO_OP, NO_SITE, Sought, TextParser, seek
 
 from atomsan.trace.formats.csv import csv_line
 
@@ -147,14 +149,11 @@ cdef class CsvParser(TextParser):
 
     cdef uint32_t new_column(self, size_t column) except? 0xFFFFFFFF:
         cdef size_t known = self.columns_known
-        cdef uint32_t *bigger
         if column >= known:
-            bigger = <uint32_t *> realloc(self.column_threads, 2 * (column + 1) * sizeof(uint32_t))
-            if bigger == NULL:
-                raise MemoryError
-            self.column_threads = bigger
+            self.column_threads = <uint32_t *> grown(
+                self.column_threads, known * sizeof(uint32_t), 2 * (column + 1) * sizeof(uint32_t)
+            )
             self.columns_known = 2 * (column + 1)
-            memset(bigger + known, 0, (self.columns_known - known) * sizeof(uint32_t))
         self.column_threads[column] = self.threads.spelled(b"T%d" % column) + 1
         return self.column_threads[column] - 1
 

@@ -8,19 +8,8 @@ are made before the first is looked up.
 
 from libc.stdint cimport int32_t, uint8_t
 
-from atomsan.trace._text cimport (
-    ACQUIRE,
-    BEGIN,
-    END,
-    GROUP,
-    NO_SITE,
-    READ,
-    RELEASE,
-    WRITE,
-    Sought,
-    TextParser,
-    seek,
-)
+from atomsan.trace._ops cimport ACQUIRE, BEGIN, END, READ, RELEASE, WRITE
+from atomsan.trace._text cimport GROUP, NO_SITE, Sought, TextParser, seek
 
 from atomsan.errors import InputError
 

@@ -28,20 +28,9 @@ cimport cython
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 
-import numpy as np
+from atomsan.trace._ops cimport ACQUIRE, BEGIN, END, FORK, JOIN, POST, READ, RELEASE, TAKE, WRITE
 
-cdef enum:
-    # the numbers of events.Op
-    READ = 0
-    WRITE = 1
-    ACQUIRE = 2
-    RELEASE = 3
-    FORK = 4
-    JOIN = 5
-    BEGIN = 6
-    END = 7
-    POST = 8
-    TAKE = 9
+import numpy as np
 
 cdef enum:
     NONE = 0xFFFFFFFF

@@ -13,8 +13,10 @@ are kept as a run (first, count) that takes no memory at all.
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport free, malloc, realloc
+from libc.stdlib cimport free, malloc
 from libc.string cimport memchr, memcpy
+
+from atomsan.trace._memory cimport resized
 
 import numpy as np
 
@@ -50,14 +52,6 @@ cdef extern from * nogil:
 cdef enum: SHORT_RUN = 1 << 16
 
 cdef enum: SMALL_TABLE = 1 << 18
-
-
-cdef void *grown(void *block, size_t size) except NULL nogil:
-    cdef void *bigger = realloc(block, size)
-    if bigger == NULL:
-        with gil:
-            raise MemoryError
-    return bigger
 
 
 cdef class NameTable:
@@ -98,10 +92,10 @@ cdef class NameTable:
             with gil:
                 raise InputError(f"more than {self.limit} different names of one kind")
         if used + size > self.arena_room:
-            self.arena = <char *> grown(self.arena, 2 * (used + size))
+            self.arena = <char *> resized(self.arena, 2 * (used + size))
             self.arena_room = 2 * (used + size)
         if self.stored_count + count + 1 > self.offsets_room:
-            self.offsets = <uint64_t *> grown(self.offsets, 2 * (self.stored_count + count + 1) * sizeof(uint64_t))
+            self.offsets = <uint64_t *> resized(self.offsets, 2 * (self.stored_count + count + 1) * sizeof(uint64_t))
             self.offsets_room = 2 * (self.stored_count + count + 1)
         return 0
 
@@ -251,7 +245,7 @@ cdef class Index:
         if crowded(self.long_used, self.slots.long_mask):
             self.grow_long()
         if self.keys_size + size > self.keys_room:
-            self.slots.keys = <char *> grown(self.slots.keys, 2 * (self.keys_size + size))
+            self.slots.keys = <char *> resized(self.slots.keys, 2 * (self.keys_size + size))
             self.keys_room = 2 * (self.keys_size + size)
         hash = long_hash(p, size)
         i = hash >> self.slots.long_shift

@@ -11,12 +11,12 @@ a piece of it would have to end inside.
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, realloc
-from libc.string cimport memcpy, memset
+from libc.string cimport memcpy
+
+from atomsan.trace._memory cimport grown
+from atomsan.trace._ops cimport BEGIN, END, JOIN, TAKE
 
 import numpy as np
-
-cdef enum:
-    READ, WRITE, ACQUIRE, RELEASE, FORK, JOIN, BEGIN, END, POST, TAKE
 
 # What is to be done with a region.
 cdef enum:
@@ -34,14 +34,6 @@ cdef struct ThreadRow:
     uint32_t depth
     uint32_t room
     uint32_t suspended    # how many of them are
-
-
-cdef void *more(void *rows, size_t old, size_t new) except NULL:
-    cdef void *bigger = realloc(rows, new)
-    if bigger == NULL:
-        raise MemoryError
-    memset(<char *> bigger + old, 0, new - old)
-    return bigger
 
 
 cdef class RegionRewriter:
@@ -79,13 +71,13 @@ cdef class RegionRewriter:
         """Take note of how many threads and regions there are now."""
         if threads > self.threads:
             threads += threads // 2
-            self.rows = <ThreadRow *> more(
+            self.rows = <ThreadRow *> grown(
                 self.rows, self.threads * sizeof(ThreadRow), threads * sizeof(ThreadRow)
             )
             self.threads = threads
         if regions > self.regions:
             regions += regions // 2
-            self.marks = <uint8_t *> more(self.marks, self.regions, regions)
+            self.marks = <uint8_t *> grown(self.marks, self.regions, regions)
             self.regions = regions
 
     def mark(self, dropped, split):

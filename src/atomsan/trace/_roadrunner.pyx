@@ -8,25 +8,12 @@ question are *owed*: they are paid before the next line is read, one by one, as 
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport free, realloc
-from libc.string cimport memchr, memcmp, memset
+from libc.stdlib cimport free
+from libc.string cimport memchr, memcmp
 
-from atomsan.trace._text cimport (
-    ACQUIRE,
-    FORK,
-    GROUP,
-    JOIN,
-    NO_OP,
-    NO_SITE,
-    POST,
-    RELEASE,
-    TAKE,
-    WRITE,
-    Sought,
-    TextParser,
-    seek,
-    seek_further,
-)
+from atomsan.trace._memory cimport grown
+from atomsan.trace._ops cimport ACQUIRE, FORK, JOIN, POST, RELEASE, TAKE, WRITE
+from atomsan.trace._text cimport GROUP, NO_OP, NO_SITE, Sought, TextParser, seek, seek_further
 
 from atomsan.errors import InputError
 from atomsan.trace.formats.roadrunner import refusal
@@ -200,16 +187,6 @@ cdef const char *past_value(const char *p, const char *end) noexcept nogil:
     while p + 1 < end and not (p[0] == c"]" and is_blank(p[1])):
         p += 1
     return p + 1
-
-
-cdef void *with_room(void *states, size_t count, size_t room, size_t size) except NULL nogil:
-    """An array of states made longer by states of zeros."""
-    cdef void *longer = realloc(states, room * size)
-    if longer == NULL:
-        with gil:
-            raise MemoryError
-    memset(<char *> longer + count * size, 0, (room - count) * size)
-    return longer
 
 
 cdef class RoadRunnerParser(TextParser):
@@ -398,19 +375,21 @@ cdef class RoadRunnerParser(TextParser):
         return 0
 
     cdef int make_room_for_thread(self, uint32_t thread) except -1 nogil:
+        cdef size_t room = 2 * <size_t> thread + 16
         if thread >= self.threads_room:
-            self.thread_states = <ThreadState *> with_room(
-                self.thread_states, self.threads_room, 2 * <size_t> thread + 16, sizeof(ThreadState)
+            self.thread_states = <ThreadState *> grown(
+                self.thread_states, self.threads_room * sizeof(ThreadState), room * sizeof(ThreadState)
             )
-            self.threads_room = 2 * <size_t> thread + 16
+            self.threads_room = room
         return 0
 
     cdef int make_room_for_lock(self, uint32_t lock) except -1 nogil:
+        cdef size_t room = 2 * <size_t> lock + 16
         if lock >= self.locks_room:
-            self.lock_states = <LockState *> with_room(
-                self.lock_states, self.locks_room, 2 * <size_t> lock + 16, sizeof(LockState)
+            self.lock_states = <LockState *> grown(
+                self.lock_states, self.locks_room * sizeof(LockState), room * sizeof(LockState)
             )
-            self.locks_room = 2 * <size_t> lock + 16
+            self.locks_room = room
         return 0
 
     cdef uint32_t location(self, const char *rest, const char *end) except? 0xFFFFFFFF nogil:

@@ -12,19 +12,8 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memchr
 
 from atomsan.trace._names cimport Slots, find
-from atomsan.trace._text cimport (
-    BEGIN,
-    END,
-    FORK,
-    GROUP,
-    JOIN,
-    NO_OP,
-    NO_SITE,
-    Sought,
-    TextParser,
-    find_sought,
-    seek,
-)
+from atomsan.trace._ops cimport BEGIN, END, FORK, JOIN
+from atomsan.trace._text cimport GROUP, NO_OP, NO_SITE, Sought, TextParser, find_sought, seek
 
 from atomsan.trace.formats.std import std_line
 

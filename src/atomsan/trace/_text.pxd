@@ -17,18 +17,7 @@ from atomsan.trace._names cimport (
     short_key,
 )
 
-cdef enum:
-    READ = 0
-    WRITE = 1
-    ACQUIRE = 2
-    RELEASE = 3
-    FORK = 4
-    JOIN = 5
-    BEGIN = 6
-    END = 7
-    POST = 8
-    TAKE = 9
-    NO_OP = 255
+cdef enum: NO_OP = 255   # what is no operation
 
 cdef enum: NO_SITE = 0xFFFFFFFF
 

@@ -13,6 +13,7 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memchr
 
 from atomsan.trace._names cimport Interner, Slots
+from atomsan.trace._ops cimport END, JOIN, RELEASE, WRITE
 
 import numpy as np
 
@@ -20,8 +21,9 @@ from atomsan.errors import InputError
 from atomsan.trace.events import Batch
 
 
-# Batches whose memory is kept for another: the one being filled, the one being looked at, and one in between.
-MOST_KEPT = 3
+# Batches whose memory is kept for another. From the parser to the end of a check there are as many at a time: one being
+# filled, one validated, one that waits for the checkers, one with them, and one that is done.
+MOST_KEPT = 5
 
 
 def references(columns):

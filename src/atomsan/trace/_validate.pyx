@@ -11,7 +11,9 @@ numbers in the columns are checked too, so that every stage after this one may i
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, realloc
-from libc.string cimport memset
+
+from atomsan.trace._memory cimport grown
+from atomsan.trace._ops cimport ACQUIRE, BEGIN, END, FORK, JOIN, READ, RELEASE, TAKE, WRITE
 
 import numpy as np
 
@@ -21,9 +23,6 @@ cdef extern from "_scan.h":
         const uint32_t *thread, const uint8_t *op, const uint32_t *target, const uint32_t *site, size_t count,
         uint32_t threads, uint32_t variables, uint32_t sites) nogil
     int first_bit "__builtin_ctzll"(unsigned long long bits) nogil
-
-cdef enum:
-    READ, WRITE, ACQUIRE, RELEASE, FORK, JOIN, BEGIN, END, POST, TAKE
 
 cdef enum: NOBODY = 0xFFFFFFFF
 cdef enum: NO_REGION = 0xFFFFFFFF
@@ -70,14 +69,6 @@ cdef struct LockRow:
     uint32_t depth
 
 
-cdef void *more(void *rows, size_t old, size_t new) except NULL:
-    cdef void *bigger = realloc(rows, new)
-    if bigger == NULL:
-        raise MemoryError
-    memset(<char *> bigger + old, 0, new - old)
-    return bigger
-
-
 cdef class Validator:
     """The state of one trace being validated. Symbol counts may grow from batch to batch."""
 
@@ -122,12 +113,12 @@ cdef class Validator:
                 self.nameless = found
         if self.thread_limit > self.thread_room:
             old, new = self.thread_room, max(16, self.thread_limit + self.thread_limit // 2)
-            self.states = <uint8_t *> more(self.states, old, new)
-            self.threads = <ThreadRow *> more(self.threads, old * sizeof(ThreadRow), new * sizeof(ThreadRow))
+            self.states = <uint8_t *> grown(self.states, old, new)
+            self.threads = <ThreadRow *> grown(self.threads, old * sizeof(ThreadRow), new * sizeof(ThreadRow))
             self.thread_room = new
         if self.limits[ACQUIRE] > self.lock_room:
             old, new = self.lock_room, max(16, self.limits[ACQUIRE] + self.limits[ACQUIRE] // 2)
-            self.locks = <LockRow *> more(self.locks, old * sizeof(LockRow), new * sizeof(LockRow))
+            self.locks = <LockRow *> grown(self.locks, old * sizeof(LockRow), new * sizeof(LockRow))
             for lock in range(old, new):
                 self.locks[lock].holder = NOBODY
             self.lock_room = new

@@ -6,10 +6,12 @@ A writer belongs to one thread at a time.
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport free, malloc, realloc
+from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
+from atomsan.trace._memory cimport resized
 from atomsan.trace._names cimport NameTable, prefetch
+from atomsan.trace._ops cimport FORK, JOIN
 
 from atomsan.trace.events import SHORT, TARGET_KIND, Op
 
@@ -43,15 +45,6 @@ cdef enum:
     PADDING = 16         # what `put` may touch behind its bytes
     FIXED = 128          # the most a line has apart from names and columns: an operation, three numbers, signs, padding
     AHEAD = 8            # how many events before its use a name is fetched
-    FORK = 4
-    JOIN = 5
-
-
-cdef void *grown(void *block, size_t size) except NULL:
-    cdef void *bigger = realloc(block, size)
-    if bigger == NULL:
-        raise MemoryError
-    return bigger
 
 
 cdef class Spellings:
@@ -116,10 +109,10 @@ cdef class Spellings:
         cdef uint64_t used = self.offsets[self.count]
         if used + size + PADDING > self.arena_room:
             self.arena_room = 2 * (used + size + PADDING)
-            self.arena = <char *> grown(self.arena, self.arena_room)
+            self.arena = <char *> resized(self.arena, self.arena_room)
         if self.count + 2 > self.offsets_room:
             self.offsets_room = 2 * (self.count + 2)
-            self.offsets = <uint64_t *> grown(self.offsets, self.offsets_room * sizeof(uint64_t))
+            self.offsets = <uint64_t *> resized(self.offsets, self.offsets_room * sizeof(uint64_t))
         memcpy(self.arena + used, spelling, size)
         self.count += 1
         self.offsets[self.count] = used + size
@@ -226,7 +219,7 @@ cdef class LineWriter:
             spellings.update()
             longest += spellings.longest
         if self.buffer_room < FLUSH_AT + longest:
-            self.buffer = <char *> grown(self.buffer, FLUSH_AT + 2 * longest)
+            self.buffer = <char *> resized(self.buffer, FLUSH_AT + 2 * longest)
             self.buffer_room = FLUSH_AT + 2 * longest
         return 0
 

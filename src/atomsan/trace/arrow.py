@@ -78,6 +78,8 @@ def add_table_batch(table: SymbolTable, batch: pa.RecordBatch) -> None:
 def check_schema(found: pa.Schema, wanted: pa.Schema, source: str) -> None:
     for field in wanted:
         at = found.get_field_index(field.name)
+        if at < 0 and field.nullable:
+            continue  # written before there was such a column
         if at < 0 or found.field(at).type != field.type:
             raise InputError(
                 f"a foreign schema: expected a column {field.name} of type {field.type},"

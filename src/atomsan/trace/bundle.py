@@ -14,6 +14,7 @@ History of the format: 1, the first.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -50,13 +51,18 @@ _FIRST_BYTES = b"\xff\xff\xff\xff"
 
 
 class BundleWriter:
-    """Writes a bundle, streaming. `directory` must exist and be empty."""
+    """Writes a bundle, streaming. `directory` must exist and be empty.
+
+    It can be read at any moment: what `write` was given is there, also if this process is killed.
+    """
 
     def __init__(self, directory: Path, symbols: Symbols, meta: TraceMeta) -> None:
         self._directory = directory
         self._symbols = symbols
         self._meta = meta
         self._events = 0
+        self._meta_text = ""
+        self._final_bytes = 0
         self._written = dict.fromkeys(KINDS, 0)
         self._write_meta(complete=False)
         options = pa.ipc.IpcWriteOptions(compression="lz4")
@@ -73,6 +79,16 @@ class BundleWriter:
         self._stream.write_batch(pa.RecordBatch.from_arrays(columns, schema=EVENT_SCHEMA))
         self._events += len(batch)
 
+    def flush(self) -> None:
+        """See to it that the bundle knows the symbols and what is known of the trace so far."""
+        self._write_symbols()
+        self._write_meta(complete=False)
+
+    @property
+    def bytes(self) -> int:
+        """How much was written."""
+        return sum(file.tell() if not file.closed else 0 for file in self._files) or self._final_bytes
+
     def finish(self) -> None:
         """Write what is left and say that the bundle is whole."""
         self._write_symbols()
@@ -82,6 +98,7 @@ class BundleWriter:
         self._write_meta(complete=self._meta.complete)
 
     def close(self) -> None:
+        self._final_bytes = self.bytes
         for file in self._files:
             file.close()
 
@@ -97,16 +114,30 @@ class BundleWriter:
 
     def _write_meta(self, *, complete: bool) -> None:
         content = meta_content(self._meta, self._symbols, self._events, complete=complete)
-        (self._directory / META).write_text(json.dumps(content, indent=1) + "\n")
+        text = json.dumps(content, indent=1) + "\n"
+        if text != self._meta_text:
+            # in one step, so that a reader never finds half of it
+            partial = self._directory / f".{META}.partial"
+            partial.write_text(text)
+            os.replace(partial, self._directory / META)
+            self._meta_text = text
 
 
 class BundleSource:
-    """The batches of a bundle, and of one that was cut short as far as they are there."""
+    """The batches of a bundle, and of one that was cut short as far as they are there.
 
-    def __init__(self, directory: Path) -> None:
+    Whoever writes the bundle and reads it again gives its `symbols`, which then are not read.
+    """
+
+    def __init__(self, directory: Path, symbols: Symbols | None = None) -> None:
         self._directory = directory
         self.symbols = Symbols()
         self.meta = trace_meta(_read_meta(directory), self.symbols, "bundle", str(directory))
+        # Of one that is still being written, what is there now: what comes later may use symbols that we do not know.
+        self._events_size = None if self.meta.complete else _size(directory / EVENTS)
+        if symbols is not None:
+            self.symbols = symbols
+            return
         for kind in KINDS:
             self._read_table(kind)
 
@@ -168,11 +199,12 @@ class BundleSource:
             raise InputError(f"not an Arrow stream: {first_line(error)}", source=source) from error
         check_schema(stream.schema, schema, source)
         number = 0
-        while True:
+        end = self._events_size if name == EVENTS else None
+        while end is None or file.tell() < end:
             try:
                 batch = stream.read_next_batch()
                 batch.validate(full=True)
-                batch = batch.select(schema.names)
+                batch = batch.select([name for name in schema.names if name in batch.schema.names])
             except StopIteration:
                 return
             except (pa.ArrowException, OSError, ValueError, MemoryError, KeyError) as error:
@@ -184,6 +216,13 @@ class BundleSource:
                 raise InputError(f"batch {number} is damaged: it has nulls", source=source)
             yield batch
             number += 1
+
+
+def _size(path: Path) -> int | None:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return None  # whoever reads it says why
 
 
 def _is_at_end(file: pa.NativeFile) -> bool:

@@ -14,10 +14,8 @@ from typing import BinaryIO
 
 from atomsan.errors import InputError, Place
 from atomsan.trace._text import TextParser
-from atomsan.trace.builder import TraceBuilder
 from atomsan.trace.events import BATCH_EVENTS, Batch
 from atomsan.trace.formats import FORMATS, detect
-from atomsan.trace.formats.notation import from_notation
 from atomsan.trace.input import ByteInput, ReadAhead, is_directory
 from atomsan.trace.meta import TraceMeta
 from atomsan.trace.symbols import Symbols
@@ -114,12 +112,16 @@ class NotationSource:
     """The one batch of a text in the one-line notation, which is read whole."""
 
     def __init__(self, data: ByteInput) -> None:
+        from atomsan.trace.builder import TraceBuilder
+
         self._data = data
         self._builder = TraceBuilder(data.name)
         self.symbols = self._builder.symbols
         self.meta = TraceMeta(data.name, "notation")
 
     def batches(self) -> Iterator[Batch]:
+        from atomsan.trace.formats.notation import from_notation
+
         try:
             text = self._data.read_all(MAX_NOTATION).removeprefix(BOM).decode()
             self._builder.extend(from_notation(text))

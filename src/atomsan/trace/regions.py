@@ -23,11 +23,12 @@ if TYPE_CHECKING:
     from atomsan.types import EventSource
 
 # The regions that we chose ourselves, in a recorded program: nobody said that these are one step.
-OURS = frozenset({"function", "loop", "statement", "lock-block"})
+OURS = frozenset({"function", "loop", "statement", "lock-block", "outer"})
 
 
 def everything(region: str, origin: str) -> bool:
-    return True
+    """Without a specification. What is around the regions of a program (`outer`) is atomic only if somebody says so."""
+    return origin != "outer"
 
 
 class Regions:

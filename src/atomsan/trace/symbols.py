@@ -19,9 +19,9 @@ FIELDS: dict[Kind, dict[str, type]] = {
     "threads": {},
     "variables": {"object": str, "class": str, "field": str, "owner": str},
     "locks": {"kind": str},
-    "regions": {"origin": str},
+    "regions": {"origin": str, "flow": str},
     "handovers": {},
-    "sites": {"file": str, "line": int, "column": int, "function": str, "text": str},
+    "sites": {"file": str, "line": int, "column": int, "function": str, "text": str, "operation": str},
 }
 
 KINDS: tuple[Kind, ...] = tuple(FIELDS)
@@ -40,6 +40,8 @@ class Site(NamedTuple):
     column: int | None = None
     function: str | None = None
     text: str | None = None
+    operation: str | None = None
+    """The method or function with effects that is called there, such as `append`."""
 
 
 class SymbolTable:

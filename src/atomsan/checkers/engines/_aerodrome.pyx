@@ -44,15 +44,15 @@ Shadow state (paper's symbol: here). Everything belongs to the engine; nothing i
 
 cimport cython
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport free, realloc
+from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
+
+from atomsan.trace._memory cimport grown
+from atomsan.trace._ops cimport ACQUIRE, BEGIN, END, FORK, JOIN, POST, READ, RELEASE, TAKE, WRITE
 
 cdef extern from * nogil:
     void __builtin_prefetch(const void *)
     int __builtin_ctzll(unsigned long long)
-
-cdef enum:
-    READ, WRITE, ACQUIRE, RELEASE, FORK, JOIN, BEGIN, END, POST, TAKE, NOTHING, INNER
 
 cdef enum:
     AHEAD = 16            # events between the prefetch of a variable and its use
@@ -100,16 +100,6 @@ cdef struct RowInfo:
     uint32_t chain        # of a class: next in its bucket; of a free row: the next free one
     uint32_t place        # of a class: where in `classes`
     uint64_t stamp        # of a class: when a shelf was last rebuilt that has it
-
-
-cdef void *grown(void *block, size_t old, size_t new) except NULL nogil:
-    """Room for `new` bytes, of which those after `old` are 0."""
-    cdef void *bigger = realloc(block, new)
-    if bigger == NULL:
-        with gil:
-            raise MemoryError
-    memset(<char *> bigger + old, 0, new - old)
-    return bigger
 
 
 cdef inline size_t ample(size_t room, size_t needed) noexcept nogil:

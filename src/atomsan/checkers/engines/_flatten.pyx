@@ -11,26 +11,17 @@ branch on what an event is, which cannot be foretold.
 """
 
 from libc.stdint cimport uint8_t, uint16_t, uint32_t
-from libc.stdlib cimport free, realloc
-from libc.string cimport memset
+from libc.stdlib cimport free
+
+from atomsan.trace._memory cimport grown
+from atomsan.trace._ops cimport ACQUIRE, BEGIN, NOTHING
 
 import numpy as np
-
-cdef enum:
-    READ, WRITE, ACQUIRE, RELEASE, FORK, JOIN, BEGIN, END, POST, TAKE, NOTHING, INNER
 
 cdef enum:
     PAIRED = 0xFA     # op & PAIRED is ACQUIRE for acquire, release, begin and end alone
     LOOP = 1 << 30    # as if it were held for ever, so that no acquire is the outermost
     BLOCK = 4096
-
-
-cdef void *grown(void *rows, size_t old, size_t new) except NULL:
-    cdef void *bigger = realloc(rows, new)
-    if bigger == NULL:
-        raise MemoryError
-    memset(<char *> bigger + old, 0, new - old)
-    return bigger
 
 
 cdef class Flattener:

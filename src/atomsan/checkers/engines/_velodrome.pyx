@@ -39,8 +39,10 @@ while its target may be running, else in `settled`: only the former can get the 
 """
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport free, qsort, realloc
-from libc.string cimport memset
+from libc.stdlib cimport free, qsort
+
+from atomsan.trace._memory cimport has_room
+from atomsan.trace._ops cimport ACQUIRE, BEGIN, END, FORK, INNER, JOIN, NOTHING, POST, READ, RELEASE, TAKE, WRITE
 
 import numpy as np
 
@@ -55,14 +57,12 @@ cdef extern from *:
     void atomsan_prefetch(const void *address) noexcept nogil
 
 cdef enum:
-    READ, WRITE, ACQUIRE, RELEASE, FORK, JOIN, BEGIN, END, POST, TAKE, NOTHING, INNER, SKIPPED
-
-cdef enum:
     WRITE_READ, READ_WRITE, WRITE_WRITE, LOCK, FORKS, JOINS, HAND_OVER, PROGRAM_ORDER
 
 cdef enum:
     NONE = 0xFFFFFFFF
     AHEAD = 12               # events between the prefetch of a variable and its use
+    SKIPPED = INNER + 1      # the begin of a transaction that is left out: it counts all the same
     FAILED = -1              # no memory
 
 
@@ -151,21 +151,6 @@ cdef int by_label(const void *a, const void *b) noexcept nogil:
     return (x > y) - (x < y)
 
 
-cdef bint room(void **rows, size_t *capacity, size_t needed, size_t size) noexcept nogil:
-    """At least `needed` rows, the new ones zero. False: no memory."""
-    if needed <= capacity[0]:
-        return True
-    cdef size_t more = needed + needed // 2 + 8
-    if more > <size_t> -1 // size:
-        return False
-    cdef void *bigger = realloc(rows[0], more * size)
-    if bigger == NULL:
-        return False
-    memset(<char *> bigger + capacity[0] * size, 0, (more - capacity[0]) * size)
-    rows[0], capacity[0] = bigger, more
-    return True
-
-
 cdef class Velodrome:
     cdef Thread *threads
     cdef Variable *variables
@@ -208,7 +193,8 @@ cdef class Velodrome:
         self.contract, self.bucket_bits = contract, bucket_bits
         self.gap, self.highest = 1ULL << gap_bits, 1ULL << (2 * gap_bits - 2)
         self.first_node = self.last_node = self.free_nodes = self.free_edges = NONE
-        if bucket_bits and not room(<void **> &self.variables, &self.variable_room, 1 << bucket_bits, sizeof(Variable)):
+        cdef size_t buckets = 1 << bucket_bits if bucket_bits else 0
+        if not has_room(<void **> &self.variables, &self.variable_room, buckets, sizeof(Variable)):
             raise MemoryError
 
     def __dealloc__(self):
@@ -234,10 +220,10 @@ cdef class Velodrome:
         if self.bucket_bits:
             variables = 0
         if not (
-            room(<void **> &self.threads, &self.thread_room, threads, sizeof(Thread))
-            and room(<void **> &self.variables, &self.variable_room, variables, sizeof(Variable))
-            and room(<void **> &self.locks, &self.lock_room, locks, sizeof(Ref))
-            and room(<void **> &self.posts, &self.post_room, handovers, 4)
+            has_room(<void **> &self.threads, &self.thread_room, threads, sizeof(Thread))
+            and has_room(<void **> &self.variables, &self.variable_room, variables, sizeof(Variable))
+            and has_room(<void **> &self.locks, &self.lock_room, locks, sizeof(Ref))
+            and has_room(<void **> &self.posts, &self.post_room, handovers, 4)
         ):
             raise MemoryError
         for t in range(known, self.thread_room):
@@ -504,7 +490,7 @@ cdef class Velodrome:
             place = self.free_listed
             self.free_listed = self.listed[place - 1].next
         else:
-            if not room(<void **> &self.listed, &self.listed_room, <size_t> self.listed_count + 1, sizeof(Listed)):
+            if not has_room(<void **> &self.listed, &self.listed_room, <size_t> self.listed_count + 1, sizeof(Listed)):
                 return FAILED
             self.listed_count += 1
             place = self.listed_count
@@ -548,9 +534,9 @@ cdef class Velodrome:
             self.free_nodes = self.nodes[n].after
         else:
             if needed == NONE or not (
-                room(<void **> &self.nodes, &self.node_room, needed, sizeof(Node))
-                and room(<void **> &self.moved, &self.moved_room, needed + 1, sizeof(Labelled))
-                and room(<void **> &self.queue, &self.queue_room, needed + 1, 4)
+                has_room(<void **> &self.nodes, &self.node_room, needed, sizeof(Node))
+                and has_room(<void **> &self.moved, &self.moved_room, needed + 1, sizeof(Labelled))
+                and has_room(<void **> &self.queue, &self.queue_room, needed + 1, 4)
             ):
                 return NONE
             n = self.node_count
@@ -626,7 +612,7 @@ cdef class Velodrome:
         return 0
 
     cdef bint keep(self, uint32_t n) noexcept nogil:
-        if not room(<void **> &self.ranges, &self.range_room, self.range_count + 1, sizeof(Range)):
+        if not has_room(<void **> &self.ranges, &self.range_room, self.range_count + 1, sizeof(Range)):
             return False
         self.ranges[self.range_count].first = self.nodes[n].begin
         self.ranges[self.range_count].last = self.nodes[n].end
@@ -758,7 +744,7 @@ cdef class Velodrome:
         if e != NONE:
             self.free_edges = self.edges[e].next
         else:
-            if needed == NONE or not room(<void **> &self.edges, &self.edge_room, needed, sizeof(Edge)):
+            if needed == NONE or not has_room(<void **> &self.edges, &self.edge_room, needed, sizeof(Edge)):
                 return NONE
             e = self.edge_count
             self.edge_count += 1
@@ -1039,8 +1025,8 @@ cdef class Projection:
         free(self.end)
 
     def grow(self, size_t threads):
-        if not (room(<void **> &self.next, &self.next_room, threads, sizeof(size_t))
-                and room(<void **> &self.end, &self.end_room, threads, sizeof(size_t))):
+        if not (has_room(<void **> &self.next, &self.next_room, threads, sizeof(size_t))
+                and has_room(<void **> &self.end, &self.end_room, threads, sizeof(size_t))):
             raise MemoryError
 
     def project(self, uint64_t first, const uint32_t[::1] thread, const uint8_t[::1] op):

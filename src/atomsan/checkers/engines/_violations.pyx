@@ -56,6 +56,9 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcpy, memset
 
+from atomsan.trace._memory cimport has_room
+from atomsan.trace._ops cimport ACQUIRE, BEGIN, END, FORK, INNER, JOIN, NOTHING, POST, READ, RELEASE, TAKE, WRITE
+
 import numpy as np
 
 cdef extern from *:
@@ -67,10 +70,6 @@ cdef extern from *:
     void atomsan_prefetch(const void *address) noexcept nogil
     int atomsan_lowest(uint64_t mask) noexcept nogil
     void *aligned_alloc(size_t alignment, size_t size) noexcept nogil
-
-cdef enum:
-    # the numbers of events.Op, and of checkers.flat
-    READ, WRITE, ACQUIRE, RELEASE, FORK, JOIN, BEGIN, END, POST, TAKE, NOTHING, INNER
 
 cdef enum:
     # the order of results.Edge
@@ -204,16 +203,8 @@ cdef int out_of_memory() except -1 nogil:
 
 cdef int enlarge(void **rows, size_t *capacity, size_t needed, size_t width) except -1 nogil:
     """Room for `needed` rows, the new ones zero."""
-    cdef size_t bigger
-    cdef void *moved
-    if needed > capacity[0]:
-        bigger = needed + needed // 2
-        moved = realloc(rows[0], bigger * width)
-        if moved == NULL:
-            out_of_memory()
-        memset(<char *> moved + capacity[0] * width, 0, (bigger - capacity[0]) * width)
-        rows[0] = moved
-        capacity[0] = bigger
+    if not has_room(rows, capacity, needed, width):
+        out_of_memory()
     return 0
 
 

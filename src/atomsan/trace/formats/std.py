@@ -11,7 +11,6 @@ import re
 from typing import TYPE_CHECKING, BinaryIO
 
 from atomsan.errors import InputError, OutputError, shown
-from atomsan.trace._write import LineWriter
 from atomsan.trace.escapes import escape
 from atomsan.trace.events import SHORT, Kind, Op
 
@@ -65,6 +64,8 @@ class StdWriter:
     """Writes batches as STD."""
 
     def __init__(self, stream: BinaryIO, symbols: Symbols) -> None:
+        from atomsan.trace._write import LineWriter
+
         self._symbols = symbols
         self._lines = LineWriter(stream, symbols, _SIGNS + _BOM[:1], self._spelled)
 

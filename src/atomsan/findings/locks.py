@@ -1,0 +1,100 @@
+"""What is around the steps of the findings: the locks held there, and the innermost region that has both accesses.
+
+Checkers carry neither: there are ten million violations and a dozen findings. So the trace is looked at once more, when
+the findings are known, as far as the last of their steps, and nothing but acquires, releases, begins and ends matters
+then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from atomsan.findings.advice import advice_for, advice_for_cycle
+from atomsan.findings.finding import Finding, Hold
+from atomsan.findings.wording import hint, hint_for_cycle
+from atomsan.trace._held import HeldLocks
+from atomsan.trace._nesting import OpenRegions
+from atomsan.trace.events import Op
+
+if TYPE_CHECKING:
+    from atomsan.trace.events import Batch
+    from atomsan.trace.symbols import Symbols
+
+
+class HeldAt:
+    """What is around some events, by number of the event. Feed it the batches of the trace."""
+
+    def __init__(self, events: Iterable[int]) -> None:
+        self.found: dict[int, tuple[Hold, ...]] = {}
+        """The locks that the thread holds."""
+        self.inside: dict[int, list[tuple[int, int]]] = {}
+        """The regions that the thread is in, as (region, event of its begin), the innermost last."""
+        self._events = sorted(set(events), reverse=True)  # the next one is the last
+        self._locks = HeldLocks()
+        self._regions = OpenRegions()
+
+    @classmethod
+    def steps_of(cls, findings: Iterable[Finding]) -> HeldAt:
+        return cls(step.number for finding in findings for step in finding.witness)
+
+    def feed(self, batch: Batch, symbols: Symbols) -> bool:
+        """Take the next events. True: all is known, so do not feed any more."""
+        self._locks.grow(len(symbols.threads), len(symbols.locks))
+        self._regions.grow(len(symbols.threads))
+        seen = 0
+        while self._events and self._events[-1] < batch.first + len(batch):
+            event = self._events.pop()
+            at = event - batch.first
+            until = at + (batch.op[at] == Op.ACQUIRE)  # it is under its own lock; and so is a release
+            self._advance(batch[seen:until])
+            seen = until
+            thread = int(batch.thread[at])
+            self.found[event] = self._holds(thread, symbols)
+            self.inside[event] = self._regions.open(thread)
+        self._advance(batch[seen:])
+        return not self._events
+
+    def _advance(self, batch: Batch) -> None:
+        self._locks.advance(batch)
+        self._regions.advance(batch)
+
+    def _holds(self, thread: int, symbols: Symbols) -> tuple[Hold, ...]:
+        """An asyncio loop is no lock to people: nobody can forget to take it."""
+        locks = symbols.locks
+        held = self._locks.held(thread)
+        return tuple(Hold(locks[lock], since) for lock, since in held if locks.get(lock, "kind") != "loop")
+
+
+def has_locks(symbols: Symbols) -> bool:
+    """Is there any lock to be held?"""
+    return any(symbols.locks.get(lock, "kind") != "loop" for lock in range(len(symbols.locks)))
+
+
+def innermost(finding: Finding, inside: Mapping[int, Sequence[tuple[int, int]]]) -> int | None:
+    """The number of the innermost region around both local accesses of a finding, where that is known."""
+    if finding.span is None:
+        return None
+    first, last = (inside.get(finding.witness[i].number, ()) for i in finding.span)
+    common = [one for one, other in zip(first, last, strict=False) if one == other]
+    return common[-1][0] if common else None
+
+
+def with_locks(findings: Iterable[Finding], held: Mapping[int, tuple[Hold, ...]]) -> list[Finding]:
+    """The findings with what is held at their steps, and with the hints that follow from it."""
+    return [_with_locks(finding, held) for finding in findings]
+
+
+def without_locks(findings: Iterable[Finding]) -> list[Finding]:
+    """The findings of a trace in which there is no lock."""
+    numbers = {step.number for finding in findings for step in finding.witness}
+    return with_locks(findings, dict.fromkeys(numbers, ()))
+
+
+def _with_locks(finding: Finding, held: Mapping[int, tuple[Hold, ...]]) -> Finding:
+    steps = tuple(replace(step, holds=held.get(step.number)) for step in finding.witness)
+    if not steps:
+        return finding
+    words = hint(advice_for(steps, finding.span)) if finding.span else hint_for_cycle(advice_for_cycle(steps))
+    return replace(finding, witness=steps, hint=words)

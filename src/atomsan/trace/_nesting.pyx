@@ -1,0 +1,73 @@
+# cython: language_level=3, freethreading_compatible=True
+"""Which regions each thread is in, as the events of a trace go by."""
+
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport free
+
+from atomsan.trace._memory cimport grown, has_room
+from atomsan.trace._ops cimport BEGIN, END
+
+
+cdef struct Open:
+    uint64_t since        # the event of its begin
+    uint32_t region
+
+
+cdef struct ThreadRow:
+    Open *open            # innermost last
+    size_t depth
+    size_t room
+
+
+cdef class OpenRegions:
+    """The regions that are open after the events that went by."""
+
+    cdef ThreadRow *rows
+    cdef size_t threads
+
+    def __dealloc__(self):
+        cdef size_t t
+        for t in range(self.threads):
+            free(self.rows[t].open)
+        free(self.rows)
+
+    def grow(self, size_t threads):
+        """Take note of how many threads there are now."""
+        if threads > self.threads:
+            threads += threads // 2
+            self.rows = <ThreadRow *> grown(
+                self.rows, self.threads * sizeof(ThreadRow), threads * sizeof(ThreadRow)
+            )
+            self.threads = threads
+
+    def advance(self, batch):
+        """Let the events of a batch go by."""
+        cdef const uint32_t[::1] thread = batch.thread
+        cdef const uint8_t[::1] op = batch.op
+        cdef const uint32_t[::1] target = batch.target
+        cdef uint64_t first = batch.first
+        cdef size_t i, count = op.shape[0]
+        cdef bint fits = True
+        with nogil:
+            for i in range(count):
+                if op[i] == BEGIN:
+                    if not self.begin(&self.rows[thread[i]], target[i], first + i):
+                        fits = False
+                        break
+                elif op[i] == END and self.rows[thread[i]].depth:
+                    self.rows[thread[i]].depth -= 1
+        if not fits:
+            raise MemoryError
+
+    cdef bint begin(self, ThreadRow *row, uint32_t region, uint64_t event) noexcept nogil:
+        if not has_room(<void **> &row.open, &row.room, row.depth + 1, sizeof(Open)):
+            return False
+        row.open[row.depth].region = region
+        row.open[row.depth].since = event
+        row.depth += 1
+        return True
+
+    def open(self, size_t thread):
+        """(region, event of its begin) for each region that a thread is in, the innermost last."""
+        cdef ThreadRow *row = &self.rows[thread]
+        return [(row.open[i].region, row.open[i].since) for i in range(row.depth)]

@@ -17,8 +17,9 @@ from pathlib import Path
 
 import checking
 import reading
+import recording
 import tool
-from harness import Row, save, show
+from harness import Row, as_installed, save, show
 
 MILLION = 1_000_000
 
@@ -27,12 +28,14 @@ def benchmarks(directory: Path, repeat: int, scale: float) -> dict[str, Iterator
     """Every benchmark by name. They are generators: nothing runs before it is asked for."""
     events = int(10 * MILLION * scale)
     return {
-        "start-up": tool.start_up(2 * repeat),
+        "start-up": tool.start_up(directory, 2 * repeat),
         "reading": reading.reading(directory, repeat, events),
         "checking": checking.in_memory(directory, repeat, events),
         "checking-growth": checking.growth(repeat, 8 * events // 10),
         "violations": checking.every_violation(repeat, events),
         "check": checking.whole_process(directory, repeat, events),
+        "run": recording.start_up(directory, 2 * repeat),
+        "recording": recording.programs(directory, min(repeat, 5)),
         "generator": tool.generator(directory, min(repeat, 3), events),
         "growth": reading.growth(directory, min(repeat, 5), 10 * events),
         "memory": reading.memory(directory, 10 * events),
@@ -46,6 +49,7 @@ def main() -> int:
     parser.add_argument("--repeat", type=int, default=7, help="rounds, of which the best counts (default: 7)")
     parser.add_argument("--json", type=Path, default=Path(__file__).parent / "results" / "bench.json")
     options = parser.parse_args()
+    as_installed()
     rows: list[Row] = []
     with tempfile.TemporaryDirectory(prefix="atomsan-bench-") as directory:
         chosen = benchmarks(Path(directory), options.repeat, 0.1 if options.quick else 1)

@@ -1,18 +1,22 @@
 """Imports go along the flow only, and engines know integers and nothing of strings, files or people."""
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
+
+from atomsan.checkers.flat import INNER, NOTHING
+from atomsan.trace.events import Op
 
 SOURCE = Path(__file__).parent.parent / "src" / "atomsan"
 
 # The rooms in the order of the flow: a room may import itself and those before it.
 ROOMS = [
     *("leaves", "source", "trace", "recorder", "checkers", "predict", "findings", "reports"),
-    *("checking", "refining", "config", "cli"),
+    *("checking", "refining", "running", "pytest_plugin", "config", "cli"),
 ]
-LEAVES = {"errors", "env", "types", "worker", ""}
+LEAVES = {"errors", "env", "types", "worker", "annotations", ""}
 
 # reports know findings and nothing of how they were found
 FORBIDDEN = {"reports": {"checkers", "predict", "recorder", "source"}, "checkers": {"source", "recorder"}}
@@ -72,3 +76,15 @@ def test_every_compiled_module_has_its_types_beside_it() -> None:
 def test_no_second_copy_of_a_compiled_module_in_python() -> None:
     for path in SOURCE.rglob("*.pyx"):
         assert not path.with_suffix(".py").exists(), path.name
+
+
+def test_the_numbers_of_operations_stand_in_one_place() -> None:
+    rows = re.findall(r"^    (\w+) = (\d+)$", (SOURCE / "trace" / "_ops.pxd").read_text(), re.M)
+    assert {name: int(number) for name, number in rows} == {
+        **{op.name: op.value for op in Op},
+        "NOTHING": NOTHING,
+        "INNER": INNER,
+    }
+    for path in [*SOURCE.rglob("*.pyx"), *SOURCE.rglob("*.pxd")]:
+        copies = re.findall(r"^    READ\b", path.read_text(), re.M)
+        assert len(copies) == (path.name == "_ops.pxd"), path.name

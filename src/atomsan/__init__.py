@@ -2,9 +2,10 @@
 
     source  ->  recorder  ->  trace  ->  checkers / predict  ->  findings  ->  reports
 
-So far there is the trace, what happened, and checking it: was it atomic?
+    $ atomsan run app.py                                # or: pytest --atomsan
 
     import atomsan
+    with atomsan.recording("t.atomtrace"): ...          # what is imported and runs inside is recorded
     trace = atomsan.load("t.std")                       # any format, path or open file, into memory
     trace = atomsan.parse("T1:begin T1:r(x) T2:w(x)")   # the one-line notation, or format="std", "csv", "rr"
     trace = atomsan.TraceBuilder().add("T1", "r", "x").build()
@@ -22,10 +23,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from atomsan.annotations import atomic, not_atomic
     from atomsan.checking import check
     from atomsan.errors import AtomSanError, InputError, OutputError
     from atomsan.findings.finding import Finding
     from atomsan.findings.report import Report
+    from atomsan.recorder.inprocess import recording
     from atomsan.source.spec import Specification
     from atomsan.trace.builder import TraceBuilder
     from atomsan.trace.reading import load, open_trace, parse
@@ -43,10 +46,13 @@ __all__ = [
     "Trace",
     "TraceBuilder",
     "__version__",
+    "atomic",
     "check",
     "load",
+    "not_atomic",
     "open_trace",
     "parse",
+    "recording",
 ]
 
 _HOMES = {
@@ -58,10 +64,13 @@ _HOMES = {
     "Specification": "atomsan.source.spec",
     "Trace": "atomsan.trace.trace",
     "TraceBuilder": "atomsan.trace.builder",
+    "atomic": "atomsan.annotations",
     "check": "atomsan.checking",
     "load": "atomsan.trace.reading",
+    "not_atomic": "atomsan.annotations",
     "open_trace": "atomsan.trace.reading",
     "parse": "atomsan.trace.reading",
+    "recording": "atomsan.recorder.inprocess",
 }
 
 

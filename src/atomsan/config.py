@@ -11,9 +11,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from atomsan.checkers.registry import CHECKERS
 from atomsan.errors import InputError
@@ -37,8 +36,7 @@ _TYPE_WORDS: dict[type, str] = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
-class Option:
+class Option(NamedTuple):
     """One option of one or more verbs. A verb's function has a parameter of this name."""
 
     name: str
@@ -116,8 +114,7 @@ def _shortened(given: Any, most: int = 60) -> str:
     return text if len(text) <= most else text[:most] + "..."
 
 
-@dataclass(frozen=True, kw_only=True)
-class Argument:
+class Argument(NamedTuple):
     """What a verb is about: a trace, or several."""
 
     name: str
@@ -125,7 +122,12 @@ class Argument:
     metavar: str
     help: str
     repeated: bool = False
+    required: bool = True
 
+
+_RECORDING = ("run", "record")
+_CHECKING = ("run", "check", "refine")
+_READING = ("check", "refine", "stats", "validate", "convert")
 
 ARGUMENTS: tuple[Argument, ...] = (
     Argument(name="trace", verbs=("stats",), metavar="TRACE", help="The trace; - is standard input."),
@@ -135,6 +137,14 @@ ARGUMENTS: tuple[Argument, ...] = (
         metavar="TRACE",
         help="The traces; - is standard input.",
         repeated=True,
+    ),
+    Argument(
+        name="program",
+        verbs=_RECORDING,
+        metavar="[FILE] [ARGUMENTS]",
+        help="The program, and what it gets. What follows it, or -m MODULE, or -c CODE, is the program's.",
+        repeated=True,
+        required=False,
     ),
     Argument(name="traces", verbs=("refine",), metavar="TRACE", help="The traces.", repeated=True),
     Argument(name="trace", verbs=("convert",), metavar="FROM", help="The trace to read; - is standard input."),
@@ -147,13 +157,161 @@ ARGUMENTS: tuple[Argument, ...] = (
     ),
 )
 
-_CHECKING = ("check", "refine")
-_READING = (*_CHECKING, "stats", "validate", "convert")
-
 OPTIONS: tuple[Option, ...] = (
     Option(
+        name="module",
+        verbs=_RECORDING,
+        type=str,
+        short="-m",
+        metavar="MODULE",
+        in_file=False,
+        help="Run a module, as python -m does.",
+        example="-m package.server",
+    ),
+    Option(
+        name="code",
+        verbs=_RECORDING,
+        type=str,
+        short="-c",
+        metavar="CODE",
+        in_file=False,
+        help="Run a text, as python -c does.",
+        example='-c "import app; app.main()"',
+    ),
+    Option(
+        name="include",
+        verbs=_RECORDING,
+        type=str,
+        metavar="GLOB",
+        repeated=True,
+        default=(),
+        default_text="the project of the program",
+        help="Modules (pkg.*) or paths (src/*) to watch: only these. Can be given again.",
+        example="--include pkg",
+    ),
+    Option(
+        name="omit",
+        verbs=_RECORDING,
+        type=str,
+        metavar="GLOB",
+        repeated=True,
+        default=(),
+        help="Modules or paths not to watch, whatever else names them. Can be given again.",
+        example="--omit pkg.vendored",
+    ),
+    Option(
+        name="explain_selection",
+        verbs=_RECORDING,
+        type=bool,
+        default=False,
+        help="Say of every module whether it is watched, and why.",
+        example="--explain-selection",
+    ),
+    Option(
+        name="noise",
+        verbs=_RECORDING,
+        type=bool,
+        default=False,
+        help="Let threads give way at random, so that the run meets more interleavings.",
+        example="--noise",
+    ),
+    Option(
+        name="seed",
+        verbs=_RECORDING,
+        type=int,
+        metavar="N",
+        default=0,
+        help="The seed of the noise. A run that is repeated has the next one.",
+        example="--seed 3",
+    ),
+    Option(
+        name="repeat",
+        verbs=("run",),
+        type=int,
+        metavar="N",
+        default=1,
+        help="Run the program so many times, and merge the findings.",
+        example="--repeat 5",
+    ),
+    Option(
+        name="live",
+        verbs=("run",),
+        type=bool,
+        default=False,
+        help="Check while the program runs, and store no trace.",
+        example="--live",
+    ),
+    Option(
+        name="keep",
+        verbs=("run",),
+        type=str,
+        metavar="TRACE",
+        in_file=False,
+        help="Keep the trace, in the format of its name.",
+        example="--keep run.atomtrace",
+    ),
+    Option(
+        name="max_events",
+        verbs=_RECORDING,
+        type=int,
+        metavar="N",
+        help="Stop recording after so many events; the program runs on.",
+        example="--max-events 100000000",
+    ),
+    Option(
+        name="max_bytes",
+        verbs=_RECORDING,
+        type=int,
+        metavar="N",
+        help="Stop recording when so much is stored; the program runs on.",
+        example="--max-bytes 2000000",
+    ),
+    Option(
+        name="timeout",
+        verbs=_RECORDING,
+        type=float,
+        metavar="S",
+        help="End the program after so many seconds, and report what was seen.",
+        example="--timeout 60",
+    ),
+    Option(
+        name="redact_keys",
+        verbs=_RECORDING,
+        type=bool,
+        default=False,
+        help="Do not store the keys of containers, which can be secrets.",
+        example="--redact-keys",
+    ),
+    Option(
+        name="output",
+        verbs=("record",),
+        type=str,
+        short="-o",
+        metavar="TRACE",
+        in_file=False,
+        help="The trace to write, in the format of its name: .atomtrace, or as for convert.",
+        example="-o run.atomtrace",
+    ),
+    Option(
+        name="all",
+        verbs=("run", "check"),
+        type=bool,
+        default=False,
+        help="Print notes too: what is worth knowing, and counts for nothing.",
+        example="--all",
+    ),
+    Option(
+        name="findings_exit_code",
+        verbs=("run",),
+        type=int,
+        metavar="N",
+        default=1,
+        help="The exit code when there are findings.",
+        example="--findings-exit-code 42",
+    ),
+    Option(
         name="algorithm",
-        verbs=("check",),
+        verbs=("run", "check"),
         type=str,
         choices=("auto", *CHECKERS),
         metavar="NAME",
@@ -218,7 +376,7 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         name="split_at_waits",
-        verbs=_CHECKING,
+        verbs=("check", "refine"),
         type=bool,
         default=False,
         help="Split every region where it waits for another thread, not only those AtomSan chose itself.",
@@ -226,7 +384,7 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         name="format",
-        verbs=("check", "algorithms", "stats", "validate", "debug"),
+        verbs=("run", "check", "algorithms", "stats", "validate", "debug"),
         type=str,
         choices=("text", "json"),
         default="text",
@@ -235,7 +393,7 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         name="output",
-        verbs=("check", "stats", "validate"),
+        verbs=("run", "check", "stats", "validate"),
         type=str,
         short="-o",
         metavar="FILE",
@@ -256,7 +414,7 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         name="limit",
-        verbs=("check",),
+        verbs=("run", "check"),
         type=int,
         metavar="N",
         default=20,
@@ -503,7 +661,7 @@ OPTIONS: tuple[Option, ...] = (
     # ---- common
     Option(
         name="force",
-        verbs=("convert", "generate"),
+        verbs=(*_RECORDING, "convert", "generate"),
         type=bool,
         default=False,
         help="Replace what is there already.",
@@ -511,7 +669,7 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         name="quiet",
-        verbs=(*_READING, "generate"),
+        verbs=(*_RECORDING, *_READING, "generate"),
         type=bool,
         short="-q",
         default=False,

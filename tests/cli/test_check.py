@@ -168,6 +168,15 @@ def test_a_small_trace_is_checked_quickly_enough_to_import_little() -> None:
         [sys.executable, "-c", script, "check", "lost.std"], capture_output=True, text=True, env=environment()
     )
     assert not {"pyarrow", "rich", "jinja2"} & set(ran.stderr.split())
+    Path("fine.std").write_text("T1|r(x)|1\n")
+    ran = subprocess.run(
+        [sys.executable, "-c", script.replace(".split('.')[0]", ""), "check", "fine.std"],
+        capture_output=True,
+        text=True,
+        env=environment(),
+    )
+    only_for_findings = {"atomsan.findings.making", "atomsan.reports.json", "atomsan.trace.writing"}
+    assert not only_for_findings & set(ran.stderr.split())
 
 
 def test_algorithms(atomsan: Atomsan) -> None:

@@ -29,6 +29,7 @@ def check(
     format: str,
     output: list[str],
     limit: int,
+    all: bool,
     input_format: str | None,
     lenient: bool,
     quiet: bool,
@@ -41,11 +42,10 @@ def check(
 
     Examples:
       atomsan check t.std
-      atomsan check t.std --algorithm aerodrome --algorithm velodrome --first
+      atomsan check t.std --algorithm aerodrome --algorithm velodrome --first --all
       atomsan check runs/*.atomtrace --spec spec.toml --split-at-waits -o report.json --quiet
       zcat t.csv.gz | atomsan check - --input-format csv --lenient --timeout 60 --format json
     """
-    from atomsan.reports.json import as_json
     from atomsan.reports.text import as_text
 
     for name in output:
@@ -69,13 +69,13 @@ def check(
         reports.append(report)
         code = max(code, _code(report))
         if format == "text":
-            print("\n" * (len(reports) > 1) + as_text([report], limit), end="", flush=True)
+            print("\n" * (len(reports) > 1) + as_text([report], limit, with_notes=all), end="", flush=True)
         _tell(report, quiet=quiet)
         if report.stopped == "interrupted":
             break
     if format == "json":
-        print(as_json(reports), end="")
-    write_texts(output, lambda: as_text(reports), lambda: as_json(reports))
+        print(_json(reports), end="")
+    write_texts(output, lambda: as_text(reports, with_notes=all), lambda: _json(reports))
     return code
 
 
@@ -136,6 +136,12 @@ def alarm(seconds: float | None, source: Opened) -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+
+
+def _json(reports: list[Report]) -> str:
+    from atomsan.reports.json import as_json
+
+    return as_json(reports)
 
 
 def _code(report: Report) -> Exit:

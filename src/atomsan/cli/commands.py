@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -96,7 +96,7 @@ def command(verb: str) -> Any:
 
     def run(**given: Any) -> int:
         def work() -> int:
-            values = {name: _required(given[name], argument, verb) for name, argument in arguments.items()}
+            values = {name: _given(given[name], argument, verb) for name, argument in arguments.items()}
             values |= resolved(verb, {name: given[name] for name in options}, find_settings())
             code: int = function(**values)
             return code
@@ -130,7 +130,9 @@ def _argument(argument: Argument) -> inspect.Parameter:
     return inspect.Parameter(
         argument.name,
         inspect.Parameter.KEYWORD_ONLY,
-        default=typer.Argument(..., metavar=argument.metavar, help=argument.help, show_default=False),
+        default=typer.Argument(
+            ... if argument.required else None, metavar=argument.metavar, help=argument.help, show_default=False
+        ),
         annotation=list[str] if argument.repeated else str,
     )
 
@@ -153,15 +155,38 @@ def _option(option: Option) -> inspect.Parameter:
 
 def _show_plainly(parameter: Any, argument: Argument) -> None:
     """`TRACE` in place of `TRACE <str>`, which is no help."""
-    usage = argument.metavar + "..." * argument.repeated
+    usage = argument.metavar + "..." * (argument.repeated and argument.required)
     parameter.get_usage_pieces = lambda ctx: [usage]
     parameter.get_help_record = lambda ctx: (usage, argument.help)
 
 
-def _required(given: Any, argument: Argument, verb: str) -> Any:
-    if not given:
+def _given(given: Any, argument: Argument, verb: str) -> Any:
+    if not given and argument.required:
         raise InputError(f"missing {argument.metavar} (see atomsan {verb} --help)")
-    return given
+    return list(given or ()) if argument.repeated else given
+
+
+def with_program_apart(arguments: Sequence[str]) -> list[str]:
+    """The command line, with `--` where the program's own part of it starts, if the verb runs a program.
+
+    That is before the first word that is no option, or after the value of `-m` or `-c`.
+    """
+    verb, *rest = arguments or ("",)
+    if "program" not in arguments_of(verb):
+        return list(arguments)
+    takes_value = {
+        name for option in options_of(verb).values() if not option.is_switch for name in (option.flag, option.short)
+    }
+    at = 0
+    while at < len(rest) and rest[at] != "--":
+        word = rest[at]
+        if not word.startswith("-") or word == "-":
+            break
+        if word[:2] in ("-m", "-c") or word in ("--module", "--code") or word.startswith(("--module=", "--code=")):
+            at += 2 if word in ("-m", "-c", "--module", "--code") else 1
+            break
+        at += 2 if word in takes_value else 1
+    return [verb, *rest[:at], *([] if rest[at : at + 1] == ["--"] else ["--"]), *rest[at:]]
 
 
 def _take_as_given(parameter: Any) -> None:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Sequence
 from typing import Any
 
+from atomsan import env
 from atomsan.cli.exits import Exit, guarded, say
 
 # A verb and what `atomsan --help` says of it. Its module and its function have its name.
 VERBS: dict[str, str] = {
+    "run": "Run a Python program, and find the atomicity violations in it.",
+    "record": "Run a Python program, and record it to be checked later.",
     "check": "Was it atomic? The violations that happened in traces.",
     "refine": "Infer which regions are atomic, by iterative refinement.",
     "algorithms": "What check can run: properties, promises, cost, papers.",
@@ -22,18 +26,28 @@ VERBS: dict[str, str] = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one verb; returns the exit code."""
-    return guarded(lambda: _run(sys.argv[1:] if arguments is None else list(arguments)))
+    """Run one verb; returns the exit code. Without arguments they are those of the process, which is ours then."""
+    if arguments is not None:
+        return guarded(lambda: _run(list(arguments)))
+    # What is imported stays: to look for garbage in it, now and at the end, is a sixth of the time of a small check.
+    gc.set_threshold(200_000)
+    env.prepare()
+    try:
+        return guarded(lambda: _run(sys.argv[1:]))
+    finally:
+        gc.freeze()
 
 
 def _run(arguments: list[str]) -> int:
     if sys.stdout is not None and hasattr(sys.stdout, "reconfigure"):
         # a name that the terminal's encoding lacks is no reason to fail
         sys.stdout.reconfigure(errors="backslashreplace")
-    from atomsan.cli.commands import ABORT, USAGE_ERROR, application
+    from atomsan.cli.commands import ABORT, USAGE_ERROR, application, with_program_apart
 
     try:
-        code = application()(args=arguments or ["--help"], prog_name="atomsan", standalone_mode=False)
+        code = application()(
+            args=with_program_apart(arguments) or ["--help"], prog_name="atomsan", standalone_mode=False
+        )
     except USAGE_ERROR as error:
         say(_usage(error))
         return Exit.BAD

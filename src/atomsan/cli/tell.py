@@ -66,9 +66,9 @@ def write_results(files: list[str], text: Callable[[], str], content: Callable[[
 
 def write_texts(files: list[str], text: Callable[[], str], json: Callable[[], str]) -> None:
     """Write a result, as one of two texts, to each of the files, by its suffix."""
-    from atomsan.trace.writing import write_file
-
     for name in files:
+        from atomsan.trace.writing import write_file
+
         form = json() if result_format(name) == "json" else text()
         write_file(name, form.encode(errors="backslashreplace"), force=True)
 

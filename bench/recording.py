@@ -1,0 +1,70 @@
+"""What recording costs: whole multi-threaded programs, recorded to disk, against the plain run of the same program.
+
+The programs are in `programs/`, one for each kind of load; they print what they computed, and it must be the same.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from harness import Row, atomsan, best, command
+
+PROGRAMS = Path(__file__).parent / "programs"
+
+# The most that recording may cost; None: it counts in the mean only.
+LIMITS: dict[str, float | None] = {
+    "attributes": 2.0,
+    "dictionaries": 1.5,
+    "numeric": 1.1,
+    "cache": None,
+    "pipeline": None,
+    "grid": None,
+    "graph": None,
+    "texts": None,
+    "service": None,
+}
+MEAN_LIMIT = 1.6
+BYTES_LIMIT = 8.0
+START_LIMIT = 0.25
+
+
+def programs(directory: Path, repeat: int) -> Iterator[Row]:
+    ratios = []
+    for name, limit in LIMITS.items():
+        program, trace = PROGRAMS / f"{name}.py", directory / f"{name}.atomtrace"
+        record = ("record", "--quiet", "--force", "-o", trace, program)
+        plain, recorded = best(repeat, command(sys.executable, program), atomsan(*record))
+        _same_output(program, record)
+        events = json.loads((trace / "meta.json").read_text())["events"]
+        size = sum(part.stat().st_size for part in trace.iterdir())
+        ratios.append(recorded / plain)
+        yield Row(
+            f"record {name}.py / plain",
+            recorded / plain,
+            "x",
+            limit,
+            detail=f"{recorded:.3f} s, plain {plain:.3f} s, {events / 1e6:.1f} M events",
+        )
+        yield Row(f"bytes an event on disk, {name}.py", size / events, "B", BYTES_LIMIT, detail=f"{size / 1e6:.1f} MB")
+    yield Row(
+        f"recording, geometric mean of {len(ratios)} programs", math.prod(ratios) ** (1 / len(ratios)), "x", MEAN_LIMIT
+    )
+
+
+def _same_output(program: Path, record: tuple[object, ...]) -> None:
+    tool = Path(sys.executable).with_name("atomsan")
+    plain = subprocess.run([sys.executable, program], check=True, capture_output=True)
+    recorded = subprocess.run([tool, *map(str, record)], check=True, capture_output=True)
+    assert plain.stdout == recorded.stdout, f"{program.name} computed something else"
+
+
+def start_up(directory: Path, repeat: int) -> Iterator[Row]:
+    empty = directory / "empty.py"
+    empty.write_text("")
+    plain, recorded = best(repeat, command(sys.executable, empty), atomsan("run", "--quiet", empty))
+    yield Row("atomsan run on an empty script, more than python", recorded - plain, "s", START_LIMIT)

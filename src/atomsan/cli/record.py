@@ -1,0 +1,53 @@
+"""`atomsan record`"""
+
+from __future__ import annotations
+
+from atomsan.cli.exits import Exit, say
+from atomsan.cli.run import recording_options, wanted_limits, wanted_program
+from atomsan.cli.tell import written
+from atomsan.errors import InputError
+
+
+def record(
+    program: list[str],
+    module: str | None,
+    code: str | None,
+    include: list[str],
+    omit: list[str],
+    explain_selection: bool,
+    noise: bool,
+    seed: int,
+    output: str | None,
+    force: bool,
+    max_events: int | None,
+    max_bytes: int | None,
+    timeout: float | None,
+    redact_keys: bool,
+    quiet: bool,
+) -> int:
+    """Run a Python program and record what its threads and tasks do, to be checked later.
+
+    The program needs no change; its input, output, arguments and exit code are its own. A bundle (.atomtrace) grows
+    while the program runs and can be read at any time, also if the program or the recorder is killed. Other formats are
+    written at the end.
+
+    Examples:
+      atomsan record -o run.atomtrace app.py input.csv
+      atomsan record --noise --seed 3 --force -o run.atomtrace -m package.server
+      atomsan record --explain-selection --redact-keys --quiet -o run.parquet app.py
+    """
+    from atomsan.running import recorded
+
+    if output is None:
+        raise InputError("missing -o T: where to write the trace (see atomsan record --help)")
+    what = wanted_program(program, module, code)
+    limits = wanted_limits(max_events, max_bytes, timeout)
+    options = recording_options(what, include, omit, noise, seed, redact_keys)
+    options.explain_selection = explain_selection
+    with recorded(what, options, limits, output, force=force) as (tape, outcome):
+        events, warnings = tape.events, list(tape.meta.warnings)
+    if not quiet:
+        for text in warnings:
+            say(f"warning: {text}")
+        say(written(output, events))
+    return outcome.code or Exit.FINE

@@ -1,0 +1,176 @@
+"""`atomsan run`"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from atomsan.cli.exits import Exit, say
+from atomsan.cli.tell import counted, result_format, write_texts
+from atomsan.errors import InputError
+
+if TYPE_CHECKING:
+    from atomsan.findings.report import Report
+    from atomsan.recorder.options import RecordingOptions
+    from atomsan.recorder.runner import Limits, Outcome, Program
+    from atomsan.recorder.tape import Tape
+    from atomsan.types import EventSource
+
+
+def run(
+    program: list[str],
+    module: str | None,
+    code: str | None,
+    include: list[str],
+    omit: list[str],
+    explain_selection: bool,
+    noise: bool,
+    seed: int,
+    repeat: int,
+    live: bool,
+    keep: str | None,
+    force: bool,
+    max_events: int | None,
+    max_bytes: int | None,
+    timeout: float | None,
+    redact_keys: bool,
+    algorithm: list[str],
+    spec: str | None,
+    atomic: list[str],
+    not_atomic: list[str],
+    format: str,
+    output: list[str],
+    limit: int,
+    all: bool,
+    findings_exit_code: int,
+    quiet: bool,
+) -> int:
+    """Run a Python program, and find the atomicity violations in what its threads and tasks do.
+
+    The program needs no change. Its input, output, arguments and exit code are its own: the report goes to standard
+    error, and to files with -o. Exit code 1 says that there are findings; otherwise it is the program's. Ctrl-C goes to
+    the program, and the report follows; SIGUSR1 asks for a report while it runs.
+
+    Examples:
+      atomsan run app.py input.csv
+      atomsan run --noise --repeat 5 -o report.json --keep run.atomtrace --force app.py
+      atomsan run --live --timeout 60 --all -m package.server
+      atomsan run --include mylib --explain-selection --redact-keys --quiet -c "import mylib; mylib.main()"
+    """
+    for name in output:
+        result_format(name)
+    if repeat < 1 or limit < 0:
+        raise InputError("--repeat must be at least 1" if repeat < 1 else "--limit must not be negative")
+    if live and keep is not None:
+        raise InputError("--live keeps no trace, and --keep asks for one")
+    what = wanted_program(program, module, code)
+    limits = wanted_limits(max_events, max_bytes, timeout)
+    checking = _Checking(algorithm, spec, atomic, not_atomic, live)
+    reports: list[Report] = []
+    exits: list[int] = []
+    for number in range(repeat):
+        options = recording_options(what, include, omit, noise, seed + number, redact_keys)
+        options.explain_selection = explain_selection and number == 0
+        report, outcome = checking.run(what, options, limits, keep, force=force or number > 0)
+        reports.append(report)
+        exits.append(outcome.code)
+        if not quiet:
+            _show(report, format, limit, with_notes=all, is_last=number == repeat - 1)
+            for text in report.warnings:
+                say(f"warning: {text}")
+    write_texts(output, lambda: _text(reports, None, with_notes=all), lambda: _json(reports))
+    if any(report.findings for report in reports):
+        return findings_exit_code
+    return next((exit_code for exit_code in exits if exit_code), Exit.FINE)
+
+
+class _Checking:
+    """How what was recorded is checked."""
+
+    def __init__(
+        self, algorithm: list[str], spec: str | None, atomic: list[str], not_atomic: list[str], live: bool
+    ) -> None:
+        from atomsan.cli.check import specification
+
+        self._algorithm = algorithm or ["auto"]
+        self._rules = specification(spec, atomic, not_atomic)
+        self._live = live
+
+    def run(
+        self, program: Program, options: RecordingOptions, limits: Limits, keep: str | None, *, force: bool
+    ) -> tuple[Report, Outcome]:
+        from atomsan.running import checked_live, recorded, with_program
+
+        if self._live:
+            return checked_live(program, options, limits, self.check)
+        with recorded(program, options, limits, keep, force=force, interim=self._tell_interim) as (tape, outcome):
+            return with_program(self.check(tape), outcome), outcome
+
+    def check(self, events: EventSource) -> Report:
+        from atomsan.checking import check
+
+        return check(events, self._algorithm, self._rules)
+
+    def _tell_interim(self, tape: Tape) -> None:
+        say(f"so far, {counted(tape.events, 'event')}:")
+        print(_text([self.check(tape)], None, with_notes=False), end="", file=sys.stderr, flush=True)
+
+
+def wanted_program(program: list[str], module: str | None, code: str | None) -> Program:
+    """What the command line says to run."""
+    from atomsan.recorder.runner import Program
+
+    if module is not None and code is not None:
+        raise InputError("-m and -c exclude each other")
+    if module is not None:
+        return Program("module", module, tuple(program))
+    if code is not None:
+        return Program("code", code, tuple(program))
+    if not program:
+        raise InputError("no program given: a file, -m MODULE or -c CODE (see atomsan run --help)")
+    return Program("file", program[0], tuple(program[1:]))
+
+
+def wanted_limits(max_events: int | None, max_bytes: int | None, timeout: float | None) -> Limits:
+    from atomsan.recorder.runner import Limits
+
+    for name, value in (("--max-events", max_events), ("--max-bytes", max_bytes), ("--timeout", timeout)):
+        if value is not None and value <= 0:
+            raise InputError(f"{name} must be more than 0")
+    return Limits(max_events, max_bytes, timeout)
+
+
+def recording_options(
+    program: Program, include: list[str], omit: list[str], noise: bool, seed: int, redact_keys: bool
+) -> RecordingOptions:
+    from atomsan.recorder.options import RecordingOptions
+    from atomsan.source.cache import default_directory
+    from atomsan.source.selection import project_of
+
+    return RecordingOptions(
+        include=include,
+        omit=omit,
+        project=project_of(program.what if program.kind == "file" else "./-"),
+        noise=noise,
+        seed=seed,
+        redact_keys=redact_keys,
+        cache=default_directory(),
+    )
+
+
+def _show(report: Report, format: str, limit: int, *, with_notes: bool, is_last: bool) -> None:
+    """On standard error, because standard output is the program's."""
+    shown = _json([report]) if format == "json" else _text([report], limit, with_notes=with_notes)
+    print(shown + "\n" * (not is_last), end="", file=sys.stderr, flush=True)
+
+
+def _text(reports: list[Report], limit: int | None, *, with_notes: bool) -> str:
+    from atomsan.reports.text import as_text
+
+    return as_text(reports, limit, with_notes=with_notes)
+
+
+def _json(reports: list[Report]) -> str:
+    from atomsan.reports.json import as_json
+
+    return as_json(reports)

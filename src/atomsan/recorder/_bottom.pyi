@@ -1,0 +1,6 @@
+from collections.abc import Callable
+from types import CodeType
+from typing import Any
+
+def call_at_bottom(function: Callable[..., object], *arguments: object) -> BaseException | None: ...
+def run_at_bottom(code: CodeType, namespace: dict[str, Any]) -> BaseException | None: ...

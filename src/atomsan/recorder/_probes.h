@@ -1,0 +1,323 @@
+/* The layout of a probe and of its helpers, and their types: one static type for each kind of probe, because what a
+ * subscript does is decided by the type. Made by hand, so that no hook is a Python function: no frame, no traceback.
+ */
+#ifndef ATOMSAN_PROBES_H
+#define ATOMSAN_PROBES_H
+
+#include "_hot.h"
+#include <structmember.h>
+
+/* What was found out about a type at a site. It holds while the type's version does; versions are never used again, so
+ * neither a class that was changed nor a new class at the address of a dead one is mistaken. */
+typedef struct {
+    PyTypeObject *type;
+    uint32_t version;
+    uint32_t number;      /* of the type */
+    uint32_t mode;
+    uint32_t shape;       /* of a container */
+    uint64_t steps;       /* of a method: a byte each, the first one lowest */
+    uint64_t absent;      /* if the key is not there */
+} Found;
+
+typedef struct Probe {
+    PyObject_HEAD
+    vectorcallfunc call;
+    struct Probe *before, *after;   /* all probes, in a ring with `all_probes` */
+    uint32_t site;
+    uint32_t name_number;
+    uint32_t begin_site;   /* of a region: that of its begin */
+    uint16_t kind;
+    uint16_t flags;        /* of its records */
+    PyObject *name;
+    PyObject *text;
+    PyObject *function;    /* call: what `name` is, once that is known */
+    uint64_t steps;        /* argument, call */
+    uint16_t does;         /* call */
+    uint16_t is_raw;       /* call: object.__setattr__ and the like, which do what they say whatever the class defines */
+    Found found[2];        /* the types that were met last */
+} Probe;
+
+/* Stands for a bound method until it is called (late_method). */
+typedef struct {
+    PyObject_HEAD
+    vectorcallfunc call;
+    Probe *probe;
+    PyObject *object;
+} Later;
+
+/* Iterates, and logs reads (iterate). */
+typedef struct {
+    PyObject_HEAD
+    Probe *probe;
+    PyObject *iterator;
+    PyObject *container;
+    Py_ssize_t position;   /* in a dictionary: as PyDict_Next wants it */
+    Py_ssize_t steps;
+    uint32_t number;
+    uint32_t shape;
+} Steps;
+
+static State *S;
+static Thread nobody;   /* whose `live` is 0, which the State's never is */
+ATOMSAN_THREAD_LOCAL Thread *mine = &nobody;
+
+/* The running thread, if it is recorded: then there is room for so many records, and nothing runs before they are put. */
+static inline Thread *ready(uint32_t site, uint64_t records) {
+    Thread *thread = mine;
+    if (UNLIKELY(thread->epoch != S->epoch)) mine = thread = S->enter();
+    if (UNLIKELY(thread->number == 0)) return NULL;
+    thread->site = site;
+    if (UNLIKELY(S->next + records > S->limit) && !S->make_room(records, 1)) return NULL;
+    return thread;
+}
+
+/* Whether the running thread has a number. To give it one, code has to run, and so other threads may. */
+static inline int is_registered(void) { return LIKELY(mine->epoch == S->epoch); }
+
+/* The same after an access: takes from the reserve, and whoever calls waits afterwards (`settle`). */
+static inline Thread *ready_after(uint32_t site) {
+    Thread *thread = mine;
+    if (UNLIKELY(thread->epoch != S->epoch)) mine = thread = S->enter();
+    if (UNLIKELY(thread->number == 0)) return NULL;
+    thread->site = site;
+    if (UNLIKELY(S->next >= S->limit) && !S->make_room(1, 0) && !S->make_room(1, 1)) return NULL;
+    return thread;
+}
+
+static inline void settle(void) {
+    if (UNLIKELY(S->next >= S->limit)) S->make_room(1, 1);
+}
+
+static inline int matches(const Found *found, const PyTypeObject *type) {
+    return found->type == type && found->version == type->tp_version_tag;
+}
+
+static PyTypeObject probe_type = {PyVarObject_HEAD_INIT(NULL, 0)};
+static PyTypeObject later_type = {PyVarObject_HEAD_INIT(NULL, 0)};
+static PyTypeObject steps_type = {PyVarObject_HEAD_INIT(NULL, 0)};
+static PyTypeObject cells_type = {PyVarObject_HEAD_INIT(NULL, 0)};
+#define KINDS 32   /* room for those of source/plan.py */
+static PyTypeObject kind_types[KINDS];
+static PyMappingMethods kind_slots[KINDS];
+
+static Probe all_probes = {.before = &all_probes, .after = &all_probes};
+
+static void forget_found(void) {
+    for (Probe *probe = all_probes.after; probe != &all_probes; probe = probe->after) {
+        memset(probe->found, 0, sizeof(probe->found));
+    }
+}
+
+static void probe_dealloc(PyObject *self) {
+    Probe *probe = (Probe *)self;
+    probe->before->after = probe->after;
+    probe->after->before = probe->before;
+    Py_CLEAR(probe->name);
+    Py_CLEAR(probe->text);
+    Py_CLEAR(probe->function);
+    PyObject_Free(self);
+}
+
+static int ready_probe_types(reprfunc repr) {
+    probe_type.tp_name = "atomsan.recorder._probes.Probe";
+    probe_type.tp_basicsize = sizeof(Probe);
+    probe_type.tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION;
+    probe_type.tp_doc = "A site of the source: logs what happens there.";
+    probe_type.tp_dealloc = probe_dealloc;
+    probe_type.tp_repr = repr;
+    return PyType_Ready(&probe_type);
+}
+
+static int ready_kind(int kind, binaryfunc get, objobjargproc set, int is_callable) {
+    PyTypeObject *type = &kind_types[kind];
+    Py_SET_REFCNT((PyObject *)type, 1);
+    type->tp_name = probe_type.tp_name;
+    type->tp_base = &probe_type;
+    type->tp_basicsize = sizeof(Probe);
+    type->tp_dealloc = probe_dealloc;
+    type->tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION;
+    kind_slots[kind].mp_subscript = get;
+    kind_slots[kind].mp_ass_subscript = set;
+    type->tp_as_mapping = &kind_slots[kind];
+    if (is_callable) {
+        type->tp_call = PyVectorcall_Call;
+        type->tp_vectorcall_offset = offsetof(Probe, call);
+        type->tp_flags |= Py_TPFLAGS_HAVE_VECTORCALL;
+    }
+    return PyType_Ready(type);
+}
+
+static Probe *new_probe(int kind) {
+    Probe *probe = PyObject_New(Probe, &kind_types[kind]);
+    if (probe == NULL) return NULL;
+    memset((char *)probe + sizeof(PyObject), 0, sizeof(Probe) - sizeof(PyObject));
+    probe->before = &all_probes;
+    probe->after = all_probes.after;
+    probe->after->before = probe;
+    all_probes.after = probe;
+    return probe;
+}
+
+/* --- the stand-in of a bound method --- */
+
+static int later_traverse(PyObject *self, visitproc visit, void *arg) {
+    Py_VISIT(((Later *)self)->object);
+    return 0;
+}
+
+static void later_dealloc(PyObject *self) {
+    PyObject_GC_UnTrack(self);
+    Py_CLEAR(((Later *)self)->probe);
+    Py_CLEAR(((Later *)self)->object);
+    PyObject_GC_Del(self);
+}
+
+/* Of everything but a call it is the method that it stands for. */
+static PyObject *later_getattro(PyObject *self, PyObject *name) {
+    PyObject *method = PyObject_GetAttr(((Later *)self)->object, ((Later *)self)->probe->name);
+    if (method == NULL) return NULL;
+    PyObject *value = PyObject_GetAttr(method, name);
+    Py_DECREF(method);
+    return value;
+}
+
+static int ready_later_type(void) {
+    later_type.tp_name = "builtin_function_or_method";
+    later_type.tp_basicsize = sizeof(Later);
+    later_type.tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL
+                          | Py_TPFLAGS_DISALLOW_INSTANTIATION;
+    later_type.tp_dealloc = later_dealloc;
+    later_type.tp_traverse = later_traverse;
+    later_type.tp_getattro = later_getattro;
+    later_type.tp_call = PyVectorcall_Call;
+    later_type.tp_vectorcall_offset = offsetof(Later, call);
+    return PyType_Ready(&later_type);
+}
+
+static PyObject *new_later(Probe *probe, PyObject *object, vectorcallfunc call) {
+    Later *later = PyObject_GC_New(Later, &later_type);
+    if (later == NULL) return NULL;
+    later->call = call;
+    later->probe = (Probe *)Py_NewRef((PyObject *)probe);
+    later->object = Py_NewRef(object);
+    PyObject_GC_Track(later);
+    return (PyObject *)later;
+}
+
+/* --- the iterator that logs --- */
+
+static int steps_traverse(PyObject *self, visitproc visit, void *arg) {
+    Py_VISIT(((Steps *)self)->iterator);
+    Py_VISIT(((Steps *)self)->container);
+    return 0;
+}
+
+static int steps_clear(PyObject *self) {
+    Py_CLEAR(((Steps *)self)->iterator);
+    Py_CLEAR(((Steps *)self)->container);
+    return 0;
+}
+
+static void steps_dealloc(PyObject *self) {
+    PyObject_GC_UnTrack(self);
+    steps_clear(self);
+    Py_CLEAR(((Steps *)self)->probe);
+    PyObject_GC_Del(self);
+}
+
+static PyObject *steps_length_hint(PyObject *self, PyObject *nothing) {
+    PyObject *iterator = ((Steps *)self)->iterator;
+    if (iterator == NULL) return PyLong_FromLong(0);
+    return PyLong_FromSsize_t(PyObject_LengthHint(iterator, 0));
+}
+
+static PyMethodDef steps_methods[] = {{"__length_hint__", steps_length_hint, METH_NOARGS, NULL}, {NULL, NULL, 0, NULL}};
+
+static int ready_steps_type(iternextfunc next) {
+    steps_type.tp_name = "iterator";
+    steps_type.tp_basicsize = sizeof(Steps);
+    steps_type.tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION;
+    steps_type.tp_dealloc = steps_dealloc;
+    steps_type.tp_traverse = steps_traverse;
+    steps_type.tp_clear = steps_clear;
+    steps_type.tp_iter = PyObject_SelfIter;
+    steps_type.tp_iternext = next;
+    steps_type.tp_methods = steps_methods;
+    return PyType_Ready(&steps_type);
+}
+
+static PyObject *new_steps(Probe *probe, PyObject *iterator, PyObject *container, uint32_t number, uint32_t shape) {
+    Steps *steps = PyObject_GC_New(Steps, &steps_type);
+    if (steps == NULL) {
+        Py_DECREF(iterator);
+        return NULL;
+    }
+    steps->probe = (Probe *)Py_NewRef((PyObject *)probe);
+    steps->iterator = iterator;
+    steps->container = Py_NewRef(container);
+    steps->position = 0;
+    steps->steps = 0;
+    steps->number = number;
+    steps->shape = shape;
+    PyObject_GC_Track(steps);
+    return (PyObject *)steps;
+}
+
+/* --- the identity of the closure variables of one activation --- */
+
+static void (*cells_free)(uint64_t address);
+
+static void cells_dealloc(PyObject *self) {
+    cells_free((uint64_t)(uintptr_t)self);
+    PyObject_Free(self);
+}
+
+static int ready_cells_type(void) {
+    cells_type.tp_name = "cells";
+    cells_type.tp_basicsize = sizeof(PyObject);
+    cells_type.tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION;
+    cells_type.tp_dealloc = cells_dealloc;
+    return PyType_Ready(&cells_type);
+}
+
+static inline PyObject *new_cells(void) { return PyObject_New(PyObject, &cells_type); }
+
+/* --- a region that ends when this dies --- */
+
+typedef struct {
+    PyObject_HEAD
+    Probe *probe;
+} Span;
+
+static PyTypeObject span_type = {PyVarObject_HEAD_INIT(NULL, 0)};
+static void (*span_end)(Probe *probe);
+
+static void span_dealloc(PyObject *self) {
+    span_end(((Span *)self)->probe);
+    Py_DECREF((PyObject *)((Span *)self)->probe);
+    PyObject_Free(self);
+}
+
+static int ready_span_type(void) {
+    span_type.tp_name = "span";
+    span_type.tp_basicsize = sizeof(Span);
+    span_type.tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION;
+    span_type.tp_dealloc = span_dealloc;
+    return PyType_Ready(&span_type);
+}
+
+static PyObject *new_span(Probe *probe) {
+    Span *span = PyObject_New(Span, &span_type);
+    if (span != NULL) span->probe = (Probe *)Py_NewRef((PyObject *)probe);
+    return (PyObject *)span;
+}
+
+/* The dictionary behind a view; its layout is the same for dict and OrderedDict. */
+typedef struct {
+    PyObject_HEAD
+    PyObject *dictionary;
+} View;
+
+static inline PyObject *viewed(PyObject *view) { return ((View *)view)->dictionary; }
+
+#endif

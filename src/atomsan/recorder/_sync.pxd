@@ -1,0 +1,6 @@
+"""For the probes: what is awaited may have ended already."""
+
+from cpython.object cimport PyObject
+
+# `obj` is about to be awaited: a task that has ended is joined, because nothing will wake who awaits it.
+cdef void log_awaited(PyObject *obj) noexcept

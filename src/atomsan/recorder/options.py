@@ -1,0 +1,23 @@
+"""What a recording can be told. It passes from the process that reads to the process of the program."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass
+class RecordingOptions:
+    """What a recording can be told."""
+
+    include: Sequence[str] = ()
+    omit: Sequence[str] = ()
+    project: str | None = None
+    """The directory of the program's own code. None: everything that is not installed."""
+    noise: bool = False
+    seed: int = 0
+    redact_keys: bool = False
+    cache: str | None = None
+    """The directory of the cache of rewritten code, if there is to be one."""
+    explain_selection: bool = False
+    """Whether to send, for every module, whether it is watched and why."""

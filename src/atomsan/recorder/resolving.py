@@ -1,0 +1,300 @@
+"""From a raw log and its definitions to a trace: reads the ring, resolves the records, names what is new.
+
+    recording = Recording()                      # or Recording(shared=False), to record this process
+    recording.descriptors                        # what the program's process is given
+    tape = Tape(recording.symbols, recording.meta)
+    recording.output, recording.idle = tape.write, tape.flush_if_due
+    while ...:
+        recording.drain()                        # what was logged so far becomes a batch, and goes to `output`
+    recording.finish()
+
+The batches are well-formed whatever was logged, and hold numbers only: addresses go no further than this.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from atomsan.errors import Place
+from atomsan.recorder._naming import Namer
+from atomsan.recorder._resolve import Resolver
+from atomsan.recorder.definitions import DefinitionFile, DefinitionList, Definitions, Message
+from atomsan.recorder.ring import RECORD_BYTES, RING_BYTES, RingReader, create_ring, shared_file
+from atomsan.trace.events import BATCH_EVENTS, Batch
+from atomsan.trace.meta import TraceMeta
+from atomsan.trace.symbols import Symbols, SymbolTable
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+# So many records are resolved at a time; then the program has their room again.
+CHUNK_RECORDS = 1 << 16
+
+# What one event takes in memory.
+EVENT_BYTES = 13
+
+_FACTS = ("program", "command_line", "platform")
+
+# What a hand-over is of (the numbers are those of _resolve.pyx): the kind of primitive that has such, where no
+# definition says, and what stands behind its name.
+_HANDS = (
+    ("event", ""),
+    ("future", " start"),
+    ("queue", " item {}"),
+    ("semaphore", " permit {}"),
+    ("barrier", " phase {}"),
+    ("lock", " hand-over {}"),
+)
+
+
+class SymbolNames:
+    """Names what the resolver numbered, in the symbol tables of a trace."""
+
+    def __init__(self, symbols: Symbols, definitions: Definitions) -> None:
+        self.symbols = symbols
+        self._definitions = definitions
+        self._namer = Namer(definitions, symbols.variables)
+        self._addresses: list[int] = []
+        self._labels: list[str | None] = []
+        self._kinds: Counter[str] = Counter()
+        self._taken: dict[str, Counter[str]] = {kind: Counter() for kind in ("threads", "locks", "sites", "labels")}
+
+    def add(self, new: dict[str, NDArray[Any]]) -> None:
+        self._namer.add(new["objects"], new["variables"])
+        for address in new["primitives"].tolist():
+            self._addresses.append(address)
+            self._labels.append(None)
+        for number in new["threads"].tolist():
+            self._add(self.symbols.threads, self._definitions.threads.get(number) or f"T{number}")
+        for primitive, marks in new["locks"].tolist():
+            kind = "loop" if marks & 1 else "semaphore" if marks & 2 else "lock"
+            lock = self._add(self.symbols.locks, self._label(primitive, kind))
+            self.symbols.locks.set(lock, "kind", "loop" if marks & 1 else "lock")
+        for count, primitive, what in new["handovers"].tolist():
+            kind, behind = _HANDS[what]
+            self.symbols.handovers.names.add(self._label(primitive, kind) + behind.format(count))
+        for number in new["regions"].tolist():
+            self._add_region(number)
+        for number in new["sites"].tolist():
+            self._add_site(number)
+
+    def _add(self, table: SymbolTable, name: str) -> int:
+        return table.names.add(self._unique(table.kind, name))
+
+    def _unique(self, kind: str, name: str) -> str:
+        """The name, or if it is taken the name with a number."""
+        name = name.encode("utf-8", "backslashreplace").decode().replace("\0", "\\x00") or "?"
+        taken = self._taken[kind]
+        shown = name
+        while shown in taken:
+            taken[name] += 1
+            shown = f"{name} #{taken[name]}"
+        taken[shown] = 1
+        return shown
+
+    def _label(self, primitive: int, kind: str) -> str:
+        """What a lock, queue, ... is called."""
+        label = self._labels[primitive]
+        if label is None:
+            waiting = self._definitions.primitives.get(self._addresses[primitive])
+            name = ""
+            if waiting:
+                # the last one stays: primitives at one address may be defined less often than they are made
+                kind, name = waiting.popleft() if len(waiting) > 1 else waiting[0]
+            self._kinds[kind] += not name
+            label = self._labels[primitive] = self._unique("labels", name or f"{kind} #{self._kinds[kind]}")
+        return label
+
+    def _add_region(self, number: int) -> None:
+        label = self._definitions.labels[number]
+        regions = self.symbols.regions
+        # An entry function shares its name with the function as others call it: a specification names both.
+        region = regions.names.add(label.name.encode("utf-8", "backslashreplace").decode().replace("\0", "\\x00"))
+        regions.set(region, "origin", label.origin)
+        if label.flow:
+            regions.set(region, "flow", label.flow)
+
+    def _add_site(self, number: int) -> None:
+        site = self._definitions.sites.get(number)
+        if site is None:
+            self._add(self.symbols.sites, f"site {number}")
+            return
+        name = f"{site.file}:{site.line}:{site.column}"
+        if site.operation and name in self._taken["sites"]:
+            name = f"{name} ({site.operation})"
+        symbol = self._add(self.symbols.sites, name)
+        for field in ("file", "line", "column", "function", "text", "operation"):
+            value = getattr(site, field)
+            if isinstance(value, str):
+                value = value.encode("utf-8", "backslashreplace").decode()
+            if value is not None:
+                self.symbols.sites.set(symbol, field, value)
+
+
+class Recording:
+    """One recording as its reader sees it."""
+
+    def __init__(
+        self,
+        *,
+        shared: bool = True,
+        ring_bytes: int = RING_BYTES,
+        source: str = "the recording",
+        directory: str | None = None,
+    ) -> None:
+        """`directory`: that of the program, to which files are shown relative; None: the current one."""
+        self.symbols = Symbols()
+        self.meta = TraceMeta(source, "recording", complete=False)
+        self.output: Callable[[Batch], None] = lambda batch: None
+        """Where batches go."""
+        self.idle: Callable[[], None] = lambda: None
+        """What is called when there was nothing to read."""
+        self.events = 0
+        self.memory, self._ring_file = create_ring(ring_bytes, shared=shared)
+        """The ring, for a recorder in this process."""
+        self._definition_file = -1
+        self._incoming: DefinitionFile | DefinitionList
+        if shared:
+            self._definition_file = shared_file("atomsan-definitions")
+            self._incoming = DefinitionFile(self._definition_file)
+        else:
+            self._incoming = DefinitionList()
+        self._ring: RingReader | None = RingReader(self.memory)
+        self._resolver = Resolver()
+        self.definitions = Definitions(self._resolver, directory)
+        self._names = SymbolNames(self.symbols, self.definitions)
+        self._closed = False
+        self._lost = 0
+
+    def restart(self, source: str) -> None:
+        """What comes from now on is another trace, of the same program. What was defined stays defined."""
+        while self.drain():
+            pass
+        self.symbols = Symbols()
+        self.meta = TraceMeta(source, "recording", complete=False)
+        self.events = 0
+        self._resolver = Resolver()
+        self.definitions.tell(self._resolver)
+        self._names = SymbolNames(self.symbols, self.definitions)
+
+    def end(self) -> None:
+        """The trace is all there: resolve what is left of it."""
+        while self.drain():
+            pass
+        self._resolver.finish()
+        self._give()
+        self.meta.complete = True
+
+    @property
+    def descriptors(self) -> tuple[int, int]:
+        """Those of the ring and of the file of definitions, for the program's process."""
+        return self._ring_file, self._definition_file
+
+    def send(self, message: Message) -> None:
+        """Take a definition from a recorder in this process."""
+        assert isinstance(self._incoming, DefinitionList)
+        self._incoming.send(message)
+
+    @property
+    def bytes(self) -> int:
+        """What the events so far take in memory."""
+        return self.events * EVENT_BYTES
+
+    @property
+    def closed(self) -> bool:
+        """Whether the program ended its recording in good order."""
+        return self._closed if self._ring is None else self._ring.closed
+
+    def stop(self) -> None:
+        """Let the program log nothing more."""
+        if self._ring is not None:
+            self._ring.stop()
+
+    def drain(self) -> bool:
+        """Resolve what was logged so far. False: nothing was."""
+        ring = self._ring
+        if ring is None:
+            return False
+        count = ring.available()
+        # after the look at the log: whatever it uses is defined by now
+        self._define()
+        for piece in ring.pieces(count):
+            for start in range(0, len(piece), CHUNK_RECORDS * RECORD_BYTES):
+                chunk = piece[start : start + CHUNK_RECORDS * RECORD_BYTES]
+                self._resolver.feed(chunk)
+                ring.advance(len(chunk) // RECORD_BYTES)
+                if self._resolver.waiting_events >= BATCH_EVENTS:
+                    self._give()
+        self._give()
+        if count == 0:
+            self.idle()
+        return count > 0
+
+    def feed(self, records: NDArray[np.uint8]) -> None:
+        """Resolve records that came by another way than the ring."""
+        self._define()
+        self._resolver.feed(records)
+        self._give()
+
+    def finish(self, *, complete: bool = True) -> None:
+        """The program has ended, or nothing more is wanted of it: resolve what is left, and give the memory back."""
+        if self._ring is None:
+            return
+        self.end()
+        self.meta.complete = complete
+        self._closed, self._lost = self._ring.closed, self._ring.lost
+        self._ring = None
+        with suppress(BufferError):  # a recorder in this process may hold on to it
+            self.memory.close()
+        for descriptor in (self._ring_file, self._definition_file):
+            if descriptor >= 0:
+                os.close(descriptor)
+        self._ring_file = self._definition_file = -1
+
+    @property
+    def warnings(self) -> list[str]:
+        """What a user should know about the recording."""
+        lost = self._lost if self._ring is None else self._ring.lost
+        damaged = self._incoming.damaged + self.definitions.wrong
+        found = [f"{file} was not recorded: {why}" for file, why in self.definitions.failures.items()]
+        if lost:
+            found.append(f"{lost} records were lost")
+        if damaged:
+            found.append(f"{damaged} definitions could not be read")
+        return found
+
+    @property
+    def counters(self) -> dict[str, int]:
+        """How many records there were, and how many of them made no event for a reason that is worth a look."""
+        resolver = self._resolver
+        return {
+            "records": resolver.records,
+            "of ended threads": resolver.late,
+            "strange": resolver.strange,
+            "unmatched": resolver.unmatched,
+        }
+
+    def place(self, event: int) -> Place:
+        return Place(self.meta.source, None, event)
+
+    def _define(self) -> None:
+        messages = self._incoming.read()
+        for message in messages:
+            self.definitions.add(message)
+        if messages and self.definitions.facts:
+            for fact in _FACTS:
+                setattr(self.meta, fact, self.definitions.facts.get(fact, getattr(self.meta, fact)))
+
+    def _give(self) -> None:
+        if not self._resolver.waiting_events:
+            return
+        columns = self._resolver.take()
+        self._names.add(self._resolver.take_symbols())
+        batch = Batch(self.events, *columns)
+        self.events += len(batch)
+        self.output(batch)

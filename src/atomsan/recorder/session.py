@@ -1,0 +1,189 @@
+"""A recording session: what happens in the process of the program while it is being recorded.
+
+    with Session(options, ring, send):      # from here on, modules that are imported are watched
+        ...                                 # and so are locks, threads and tasks
+
+Source is rewritten (`source/`), probes are put into the code (`_probes`), primitives are watched (`primitives`,
+`tasks`), and all of them write to one log (`_log`). Whoever reads that log (`resolving`) is elsewhere: in another
+process, or in a thread in the background.
+Nothing heavy is imported here: this is the program's process.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from types import CodeType, FunctionType, MethodType, ModuleType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from atomsan.recorder import _log, _probes, _sync, primitives
+from atomsan.recorder.options import RecordingOptions
+from atomsan.source.cache import CodeCache
+from atomsan.source.instrument import bind, compile_instrumented
+from atomsan.source.loading import Adapter, ImportHook, Preparation
+from atomsan.source.selection import Selection
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from atomsan.source.plan import Plan
+
+# What the program's process tells the reader of the log, apart from the log: a list that JSON can hold.
+Send = Callable[[list[Any]], None]
+
+NOISY_SWITCH_INTERVAL = 1e-5
+
+
+class Session:
+    """Records this process from `__enter__` to `__exit__`. There can be one at a time."""
+
+    def __init__(self, options: RecordingOptions, ring: Any, send: Send, *, adapters: Sequence[Adapter] = ()) -> None:
+        self._options = options
+        self._ring = ring
+        self._send = send
+        self._cache = CodeCache(options.cache)
+        self._sources: dict[str, _Loaded] = {}
+        self._promoted: set[CodeType] = set()
+        self._next_site = 1
+        self._undo = ExitStack()
+        self.hook = ImportHook(
+            Selection(options.include, options.omit, options.project), self.rewritten, self.entered, adapters
+        )
+        self.failures: dict[str, str] = {}
+        """Files that could not be rewritten, and why: they run as if nobody were watching."""
+
+    def __enter__(self) -> Self:
+        with ExitStack() as undo:
+            _log.attach(self._ring, self._send, redact_keys=self._options.redact_keys)
+            undo.callback(_log.detach)
+            undo.enter_context(primitives.watching())
+            undo.enter_context(self.hook)
+            primitives.set_promoter(self.promote)
+            undo.callback(primitives.set_promoter, None)
+            _probes.set_dynamic(self._dynamic)
+            undo.callback(_probes.set_dynamic, None)
+            _probes.set_awaited(_sync.awaited)
+            undo.callback(_probes.set_awaited, None)
+            if self._options.noise:
+                undo.enter_context(noisy(self._options.seed))
+            self._undo = undo.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._undo.close()
+
+    def entered(self, module: ModuleType) -> None:
+        """The code of this module is about to run."""
+        self.enter_namespace(module.__dict__, module.__name__)
+
+    def enter_namespace(self, namespace: dict[str, Any], name: str) -> None:
+        _log.register_module(namespace, name)
+
+    def rewritten(self, source: bytes, module: str, file: str, prepared: Preparation | None = None) -> CodeType | None:
+        """The code to run in place of this source, or None if it has to run as it is."""
+        loaded = _Loaded(source, module, file, prepared, [])
+        try:
+            code, plan = self._compiled(loaded)
+        except (SyntaxError, ValueError):
+            return None  # to run it as it is raises what the program expects
+        except Exception as error:
+            # a defect of ours must not be the program's
+            self.failures[file] = f"{type(error).__name__}: {error}"
+            self._send(["failure", file, self.failures[file]])
+            return None
+        loaded.probes.extend(self._probes_for(plan, _text(source)))
+        self._sources[file] = loaded
+        return bind(code, loaded.probes.__getitem__)
+
+    def rewritten_main(self, source: bytes, module: str, file: str) -> CodeType | None:
+        """The same for the program's main file, of which the user said to run it: only `omit` keeps it out."""
+        decision = self.hook.decide(module, file, is_main=True)
+        return self.rewritten(source, module, file) if decision.selected else None
+
+    def _compiled(self, loaded: _Loaded, entries: frozenset[tuple[str, int]] = frozenset()) -> tuple[CodeType, Plan]:
+        source, module, file, prepared, _ = loaded
+        name = self._cache.name(source, module, file, sorted(entries), prepared and prepared.key)
+        known = self._cache.load(name)
+        if known is None:
+            tree = None if prepared is None else prepared.tree(source, file)
+            known = compile_instrumented(source, module=module, file=file, entries=entries, tree=tree)
+            self._cache.store(name, *known)
+        return known
+
+    def _probes_for(self, plan: Plan, source: str) -> list[Any]:
+        """The probes of a plan. Whoever reads the log is told about them first."""
+        first = self._next_site
+        self._next_site += len(plan.probes)
+        self._send(["module", {"first_site": first, "plan": plan._asdict(), "source": source}])
+        probes: list[Any] = _probes.make_probes(plan, first)
+        return probes
+
+    def promote(self, function: object) -> None:
+        """A function is about to be the first that a thread calls: its loops become regions of their own."""
+        while isinstance(function, functools.partial):
+            function = function.func
+        if isinstance(function, MethodType):
+            function = function.__func__
+        if not isinstance(function, FunctionType) or function.__code__ in self._promoted:
+            return
+        code = function.__code__
+        self._promoted.add(code)
+        loaded = self._sources.get(code.co_filename)
+        if loaded is None or not _probes.is_instrumented(code):
+            return
+        entries = frozenset({(code.co_qualname, code.co_firstlineno)})
+        whole, _ = self._compiled(loaded, entries)
+        better = _inner(whole, code)
+        if better is not None:
+            # with the probes that are there: the plan is the same
+            function.__code__ = bind(better, loaded.probes.__getitem__)
+            self._promoted.add(function.__code__)
+
+    def _dynamic(self, text: str | bytes, mode: str, namespace: dict[str, Any]) -> Any:
+        """Code for a text that the program is about to run, or the text itself if it has to run as it is."""
+        module = namespace.get("__name__")
+        try:
+            code, plan = compile_instrumented(
+                text, module=module if isinstance(module, str) else "<string>", file="<string>", mode=mode
+            )
+        except Exception:
+            return text
+        self.enter_namespace(namespace, plan.module)
+        return bind(code, self._probes_for(plan, _text(text)).__getitem__)
+
+
+class _Loaded(NamedTuple):
+    """What a file was loaded from, and the probes in its code."""
+
+    source: bytes
+    module: str
+    file: str
+    prepared: Preparation | None
+    probes: list[Any]
+
+
+def _text(source: str | bytes) -> str:
+    return source if isinstance(source, str) else source.decode("utf-8", "replace")
+
+
+def _inner(code: CodeType, wanted: CodeType) -> CodeType | None:
+    """The code of the same function in a module's code, if it can take its place."""
+    if code.co_qualname == wanted.co_qualname and code.co_firstlineno == wanted.co_firstlineno:
+        return code if code.co_freevars == wanted.co_freevars else None
+    found = (_inner(constant, wanted) for constant in code.co_consts if isinstance(constant, CodeType))
+    return next((inner for inner in found if inner is not None), None)
+
+
+@contextmanager
+def noisy(seed: int) -> Iterator[None]:
+    """Random yields and a small switch interval, so that an ordinary run meets more interleavings."""
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(NOISY_SWITCH_INTERVAL)
+    _log.noise(seed)
+    try:
+        yield
+    finally:
+        _log.noise(None)
+        sys.setswitchinterval(interval)

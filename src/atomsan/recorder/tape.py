@@ -1,0 +1,224 @@
+"""What was recorded: in memory as long as it is small, else in a bundle on disk that is readable at every moment."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from atomsan.errors import OutputError, Place
+from atomsan.trace.events import BATCH_EVENTS, Batch
+from atomsan.trace.writing import check_output, output_format, write_trace
+
+if TYPE_CHECKING:
+    from atomsan.trace.bundle import BundleWriter
+    from atomsan.trace.meta import TraceMeta
+    from atomsan.trace.symbols import Symbols
+    from atomsan.types import EventSource
+
+# A recording of up to so many events is checked from memory (13 bytes an event).
+MOST_IN_MEMORY = 4 << 20
+
+# What a recording that is killed can lose.
+FLUSH_SECONDS = 1.0
+
+# Batches smaller than this are put together before they are kept.
+_SMALL = 1 << 18
+
+EVENT_BYTES = 13
+
+
+class Tape:
+    """Takes the batches of a recording.
+
+    With a `path` that names a bundle, the bundle is there from the beginning and grows; another format is written at
+    the end. Without one, a bundle in a temporary directory takes what does not fit into memory.
+    """
+
+    def __init__(
+        self,
+        symbols: Symbols,
+        meta: TraceMeta,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        force: bool = False,
+        most_in_memory: int = MOST_IN_MEMORY,
+        flush_seconds: float = FLUSH_SECONDS,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.symbols = symbols
+        self.meta = meta
+        self.events = 0
+        self._path = None if path is None else os.fspath(path)
+        self._force = force
+        self._most_in_memory = most_in_memory
+        self._flush_seconds = flush_seconds
+        self._clock = clock
+        self._last_flush = clock()
+        self._pending: list[Batch] = []
+        self._pending_events = 0
+        # None: too much for memory, it is on disk
+        self._kept: list[Batch] | None = []
+        self._writer: BundleWriter | None = None
+        self._directory: Path | None = None
+        self._temporary: Path | None = None
+        self._is_finished = False
+        if self._path is not None:
+            check_output(self._path, force=force)
+            if output_format(self._path) == "bundle":
+                self._start_bundle(self._made_directory(Path(self._path)))
+
+    @property
+    def bytes(self) -> int:
+        """How much is written, or what it takes in memory."""
+        return self.events * EVENT_BYTES if self._writer is None else self._writer.bytes
+
+    def write(self, batch: Batch) -> None:
+        self._pending.append(batch)
+        self._pending_events += len(batch)
+        self.events += len(batch)
+        if self._pending_events >= (_SMALL if self._writer is None else BATCH_EVENTS):
+            self.flush()
+        else:
+            self.flush_if_due()
+
+    def flush_if_due(self) -> None:
+        """For when nothing is written for a while: what came before should not wait for it."""
+        if self._pending and self._writer is not None and self._clock() - self._last_flush >= self._flush_seconds:
+            self.flush()
+
+    def flush(self) -> None:
+        """Keep everything so far where it can be read."""
+        self._last_flush = self._clock()
+        if self._pending:
+            batch = _joined(self._pending)
+            self._pending, self._pending_events = [], 0
+            if self._kept is not None:
+                self._kept.append(batch)
+            if self._writer is not None:
+                with _explained(str(self._directory)):
+                    self._writer.write(batch)
+        if self._kept is not None and self.events > self._most_in_memory:
+            self._leave_memory(self._kept)
+        if self._writer is not None and not self._is_finished:
+            with _explained(str(self._directory)):
+                self._writer.flush()
+
+    def finish(self) -> None:
+        """Nothing more comes. `meta` is final now."""
+        if self._is_finished:
+            return
+        self.flush()
+        self._is_finished = True
+        if self._writer is not None:
+            with _explained(str(self._directory)):
+                self._writer.finish()
+        if self._path is not None and output_format(self._path) != "bundle":
+            write_trace(self.reopened(), self._path, force=self._force)
+
+    def reopened(self) -> EventSource:
+        """The events so far, to be checked. Each call gives a new one."""
+        self.flush()
+        if self._kept is not None:
+            return _Kept(list(self._kept), self.symbols, self.meta)
+        from atomsan.trace.bundle import BundleSource
+
+        assert self._directory is not None
+        return BundleSource(self._directory, self.symbols)
+
+    def batches(self) -> Iterator[Batch]:
+        """The events so far: a tape is an event source itself, which can be read again and again."""
+        yield from self.reopened().batches()
+
+    def place(self, event: int) -> Place:
+        return Place(self.meta.source, None, event)
+
+    def save(self, path: str | os.PathLike[str], *, format: str | None = None, force: bool = False) -> None:
+        """Write the events so far to a file, in the format of its suffix."""
+        write_trace(self.reopened(), path, format=format, force=force)
+
+    def close(self) -> None:
+        """Remove what was only put on disk for lack of memory."""
+        if self._writer is not None and not self._is_finished:
+            self._writer.close()
+        self._is_finished = True
+        if self._temporary is not None:
+            shutil.rmtree(self._temporary, ignore_errors=True)
+            self._temporary = None
+
+    def __enter__(self) -> Tape:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _leave_memory(self, kept: list[Batch]) -> None:
+        if self._writer is None:
+            self._temporary = Path(tempfile.mkdtemp(prefix="atomsan-"))
+            self._start_bundle(self._made_directory(self._temporary / "recording.atomtrace"))
+            assert self._writer is not None
+            with _explained(str(self._directory)):
+                for batch in kept:
+                    self._writer.write(batch)
+        self._kept = None
+
+    def _start_bundle(self, directory: Path) -> None:
+        from atomsan.trace.bundle import BundleWriter
+
+        with _explained(str(directory)):
+            self._writer = BundleWriter(directory, self.symbols, self.meta)
+        self._directory = directory
+
+    def _made_directory(self, path: Path) -> Path:
+        with _explained(str(path)):
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            elif os.path.lexists(path):
+                path.unlink()
+            path.mkdir()
+        return path
+
+
+class _Kept:
+    """Batches in memory, as an event source."""
+
+    def __init__(self, batches: list[Batch], symbols: Symbols, meta: TraceMeta) -> None:
+        self._batches = batches
+        self.symbols = symbols
+        self.meta = meta
+
+    def batches(self) -> Iterator[Batch]:
+        yield from self._batches
+
+    def place(self, event: int) -> Place:
+        return Place(self.meta.source, None, event)
+
+
+def _joined(batches: list[Batch]) -> Batch:
+    if len(batches) == 1:
+        return batches[0]
+    columns = (
+        np.concatenate([batch.thread for batch in batches]),
+        np.concatenate([batch.op for batch in batches]),
+        np.concatenate([batch.target for batch in batches]),
+        np.concatenate([batch.site for batch in batches]),
+    )
+    for column in columns:
+        column.flags.writeable = False
+    return Batch(batches[0].first, *columns)
+
+
+@contextmanager
+def _explained(name: str) -> Iterator[None]:
+    """Whatever keeps the bundle from being written becomes one clear error."""
+    try:
+        yield
+    except OSError as error:
+        raise OutputError(f"{name}: cannot be written: {error.strerror or error}") from error

@@ -1,0 +1,112 @@
+"""Instrumented code, kept from run to run: rewriting a large program takes longer than loading it.
+
+An entry is named by what it was made from: the source, the options, the version of Python and of the instrumenter. It
+holds code with placeholders, and the plan; probes are made when it is loaded. An entry that is damaged is made anew,
+and a directory that cannot be written to costs time and nothing else.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import marshal
+import os
+import sys
+from importlib.util import source_hash
+from types import CodeType
+from typing import Any
+
+from atomsan import __version__
+from atomsan.source.plan import Function, Plan, Probe, Region
+
+ENVIRONMENT = "ATOMSAN_CACHE"
+
+
+def default_directory() -> str | None:
+    """Where the cache is: $ATOMSAN_CACHE, or the user's cache directory. Empty: there is none."""
+    given = os.environ.get(ENVIRONMENT)
+    if given is not None:
+        return given or None
+    home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    return os.path.join(home, "atomsan") if os.path.isabs(home) else None
+
+
+class CodeCache:
+    """Code and plans by what they were made from."""
+
+    def __init__(self, directory: str | None) -> None:
+        self.directory = directory
+
+    def name(self, source: bytes, *options: object) -> str:
+        """The name of the entry for this source under these options."""
+        facts = (__version__, _instrumenter(), sys.version, sys.flags.optimize, options)
+        # as Python names its own; a better hash would cost the recorded program the start of OpenSSL
+        return f"{source_hash(source).hex()}{source_hash(repr(facts).encode()).hex()}{len(source):x}"
+
+    def load(self, name: str) -> tuple[CodeType, Plan] | None:
+        if self.directory is None:
+            return None
+        try:
+            with open(self._path(name), "rb") as file:
+                digest, content = file.read(8), file.read()
+            if source_hash(content) != digest:
+                return None
+            code, plan = marshal.loads(content)
+            return code, _plan(plan)
+        except (OSError, ValueError, TypeError, EOFError):
+            return None
+
+    def store(self, name: str, code: CodeType, plan: Plan) -> None:
+        if self.directory is None:
+            return
+        content = marshal.dumps((code, _plain(plan)))
+        path = self._path(name)
+        with contextlib.suppress(OSError):
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            temporary = f"{path}.{os.getpid()}"
+            try:
+                with open(temporary, "xb") as file:
+                    file.write(source_hash(content) + content)
+                os.replace(temporary, path)
+            except OSError:
+                os.unlink(temporary)
+
+    def _path(self, name: str) -> str:
+        assert self.directory is not None
+        return os.path.join(self.directory, f"{sys.implementation.cache_tag}", name[:2], name[2:])
+
+
+def _plain(plan: Plan) -> tuple[Any, ...]:
+    """A plan as tuples, lists and texts, which is all that marshal knows."""
+    return (
+        plan.module,
+        plan.file,
+        [tuple(probe) for probe in plan.probes],
+        [tuple(function) for function in plan.functions],
+        [tuple(region) for region in plan.regions],
+        list(plan.shared_names),
+    )
+
+
+def _plan(content: Any) -> Plan:
+    module, file, probes, functions, regions, shared_names = content
+    return Plan(
+        module,
+        file,
+        [Probe(*row) for row in probes],
+        [Function(*row) for row in functions],
+        [Region(*row) for row in regions],
+        shared_names,
+    )
+
+
+_seen_instrumenter: tuple[tuple[str, int, int], ...] = ()
+
+
+def _instrumenter() -> tuple[tuple[str, int, int], ...]:
+    """Which instrumenter this is: between two releases its files change, and the version does not."""
+    global _seen_instrumenter
+    if not _seen_instrumenter:
+        with os.scandir(os.path.dirname(__file__)) as entries:
+            files = [(entry.name, entry.stat()) for entry in entries if entry.name.endswith(".py")]
+        _seen_instrumenter = tuple(sorted((name, facts.st_size, facts.st_mtime_ns) for name, facts in files))
+    return _seen_instrumenter

@@ -1,0 +1,86 @@
+"""Which functions are never atomic as a whole, and which have regions for the iterations of their loops.
+
+The entry function of a thread is known only when the thread starts: it is then rewritten again, with its loops
+(`entries`). Those that can be told from the source are here: what a program or a test runner calls first.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from atomsan.source.scopes import FunctionNode
+
+MAIN_LIKE = frozenset(
+    {"main", "_main", "__main__", "amain", "async_main", "main_async", "run_main", "main_loop", "cli", "_cli"}
+)
+_FIXTURES = frozenset(
+    {
+        *("setUp", "tearDown", "setUpClass", "tearDownClass", "asyncSetUp", "asyncTearDown", "runTest"),
+        *("setup_method", "teardown_method", "setup_class", "teardown_class"),
+    }
+)
+_MODULE_FIXTURES = frozenset(
+    {"setUpModule", "tearDownModule", "setup_module", "teardown_module", "setup_function", "teardown_function"}
+)
+
+
+def is_outer(name: str, around: ast.AST | None) -> bool:
+    """Whether a function is `main`-like or belongs to a test. `around` is the class or function it stands in."""
+    if around is None:
+        return name in MAIN_LIKE or name in _MODULE_FIXTURES or name.startswith("test")
+    if isinstance(around, ast.ClassDef):
+        return name.startswith("test") or (name in _FIXTURES and _is_test_class(around))
+    return False
+
+
+def _is_test_class(node: ast.ClassDef) -> bool:
+    names = [base.attr if isinstance(base, ast.Attribute) else getattr(base, "id", "") for base in node.bases]
+    return node.name.startswith("Test") or any("TestCase" in name for name in names)
+
+
+def is_trivial(body: Sequence[ast.stmt]) -> bool:
+    """Whether a function does nothing that could be torn apart: no region is needed."""
+    return all(
+        isinstance(node, ast.Pass | ast.Global | ast.Nonlocal)
+        or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
+        or (isinstance(node, ast.Return) and (node.value is None or isinstance(node.value, ast.Constant)))
+        for node in body
+    )
+
+
+def is_trivial_lambda(body: ast.expr) -> bool:
+    """The same for a lambda, where one access or one call is nothing yet."""
+    return _accesses(body) < 2
+
+
+def _accesses(node: ast.AST) -> int:
+    if isinstance(node, ast.Lambda):
+        return 0
+    count = int(isinstance(node, ast.Call | ast.Attribute | ast.Subscript | ast.comprehension))
+    for child in ast.iter_child_nodes(node):
+        if isinstance(node, ast.Call) and child is node.func and isinstance(child, ast.Attribute):
+            child = child.value
+        count += _accesses(child)
+    return count
+
+
+def is_trampoline(body: Sequence[ast.stmt]) -> bool:
+    """Whether a function only calls another one."""
+    if len(body) != 1 or not isinstance(body[0], ast.Expr | ast.Return):
+        return False
+    value = body[0].value
+    if isinstance(value, ast.Await):
+        value = value.value
+    if not isinstance(value, ast.Call):
+        return False
+    inside = (value.func, *value.args, *(keyword.value for keyword in value.keywords))
+    return not any(isinstance(node, ast.Call | ast.Await | ast.NamedExpr) for part in inside for node in ast.walk(part))
+
+
+def takes_receiver(node: FunctionNode) -> str | None:
+    """The parameter of a method that is the object (or class) it is called on."""
+    if any(isinstance(decorator, ast.Name) and decorator.id == "staticmethod" for decorator in node.decorator_list):
+        return None
+    parameters = [*node.args.posonlyargs, *node.args.args]
+    return parameters[0].arg if parameters else None

@@ -1,0 +1,123 @@
+"""The nodes that stand for probes: the forms of `plan.py`, as trees.
+
+A probe is a constant, and a subscript of it is the cheapest thing that the interpreter does with two objects and that
+no other thread can come between. Two things the compiler does to subscripts of constants must not happen: to fold them
+(`b"..."[5]` is a byte), and to warn about an index whose type it knows and that is no number.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from atomsan.source import positions
+from atomsan.source.plan import placeholder
+from atomsan.source.scopes import children
+
+Node = ast.expr | ast.stmt
+
+LOAD, STORE = ast.Load(), ast.Store()
+
+# What is new each time it is evaluated, or cannot change: nothing in it is shared. The compiler also warns about some
+# operations on these, and would no longer if they stood in a probe.
+FRESH = (
+    *(ast.Constant, ast.Tuple, ast.List, ast.Dict, ast.Set, ast.ListComp, ast.SetComp, ast.DictComp),
+    *(ast.GeneratorExp, ast.Lambda, ast.JoinedStr, ast.FormattedValue, ast.Compare),
+)
+# The compiler knows the type of these, or finds it out.
+_TYPED: set[type[ast.AST]] = {*FRESH, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.IfExp, ast.Subscript}
+if hasattr(ast, "TemplateStr"):
+    _TYPED.add(ast.TemplateStr)
+# These are constants if all parts of them are.
+_FOLDED = (ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.IfExp, ast.Subscript, ast.Compare)
+
+
+def tap(probe: int, value: ast.expr, at: ast.expr | None = None) -> ast.expr:
+    """`P[value]`. `at` is the node whose position the value has, if not its own."""
+    at = value if at is None else at
+    constant = _constant(probe, at)
+    if type(value) not in _TYPED:
+        return positions.behind(ast.Subscript(constant, value, LOAD), at)
+    if may_be_number(value):
+        nothing = positions.copy(ast.Constant(None), constant)
+        return second_of(positions.copy(ast.Subscript(_opaque(constant), nothing, LOAD), constant), value)
+    return positions.behind(ast.Subscript(_opaque(constant), value, LOAD), at)
+
+
+def tap_for_store(probe: int, value: ast.expr, at: ast.Attribute) -> ast.Subscript:
+    """`P[value]` as a target, in the place of an attribute of the value."""
+    constant: ast.expr = _constant(probe, value)
+    if type(value) in _TYPED:
+        constant = _opaque(constant)
+    return positions.behind(ast.Subscript(constant, value, STORE), at)
+
+
+def tap_pair(probe: int, one: ast.expr, other: ast.expr, at: ast.expr, ctx: ast.expr_context = LOAD) -> ast.Subscript:
+    """`P[one, other]`, which does what `at` did."""
+    pair = positions.copy(ast.Tuple([one, other], LOAD), at)
+    return positions.copy(ast.Subscript(_opaque(_constant(probe, at)), pair, ctx), at)
+
+
+def mark(probe: int, at: Node, argument: ast.expr | None = None) -> ast.Expr:
+    """`P[argument]` as a statement, by default `P[None]`."""
+    constant: ast.expr = positions.copy(ast.Constant(placeholder(probe)), at)
+    if argument is None:
+        argument = positions.copy(ast.Constant(None), at)
+    if type(argument) in _TYPED:
+        constant = _opaque(constant)
+    return positions.copy(ast.Expr(positions.copy(ast.Subscript(constant, argument, LOAD), at)), at)
+
+
+def call(constant: bytes, arguments: list[ast.expr], keywords: list[ast.keyword], at: Node) -> ast.Call:
+    """`P(arguments)`."""
+    first = positions.first(arguments[0])
+    function = _opaque(positions.copy(ast.Constant(constant), first))
+    return positions.copy(ast.Call(function, arguments, keywords), at)
+
+
+def around(begin: ast.stmt, body: list[ast.stmt], end: int, at: Node) -> list[ast.stmt]:
+    """`begin; try: body finally: P[None is None]`, where the end is on no line of the source."""
+    # `None is None` has no type for the compiler to warn about, and unlike `_opaque` does not make it cut its code into
+    # blocks: one block without lines is what it copies to each way out of a function.
+    nothing = ast.Compare(ast.Constant(None), [ast.Is()], [ast.Constant(None)])
+    last = positions.nowhere(ast.Expr(ast.Subscript(ast.Constant(placeholder(end)), nothing, LOAD)))
+    return [begin, positions.copy(ast.Try(body, [], [], [last]), at)]
+
+
+def second_of(one: ast.expr, other: ast.expr) -> ast.expr:
+    """`(one, other)[1]`."""
+    both = positions.behind(ast.Tuple([one, other], LOAD), other)
+    index = positions.behind(ast.Constant(1), other)
+    return positions.behind(ast.Subscript(both, index, LOAD), other)
+
+
+def one_line(node: ast.stmt) -> ast.stmt:
+    """A place on the line of a definition, which itself ends where its body does."""
+    place = positions.copy(ast.Pass(), node)
+    place.end_lineno, place.end_col_offset = place.lineno, place.col_offset
+    return place
+
+
+def may_be_number(node: ast.AST) -> bool:
+    """Whether the compiler may find a number in an expression without running it."""
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, int)
+    return isinstance(node, _FOLDED) and all(_is_constant(part) for part in children(node))
+
+
+def _is_constant(node: Any) -> bool:
+    if isinstance(node, ast.Constant):
+        return True
+    return isinstance(node, (*_FOLDED, ast.Tuple, ast.Slice)) and all(_is_constant(part) for part in children(node))
+
+
+def _constant(probe: int, at: ast.expr) -> ast.Constant:
+    """The placeholder, to be loaded before what stands at `at` is evaluated."""
+    before = at if at.lineno == at.end_lineno else positions.first(at)
+    return positions.copy(ast.Constant(placeholder(probe)), before)
+
+
+def _opaque(constant: ast.expr) -> ast.expr:
+    """The same constant, as an expression of which the compiler does not see the type. It leaves no trace in code."""
+    true = positions.copy(ast.Constant(True), constant)
+    return positions.copy(ast.IfExp(true, constant, constant), constant)

@@ -1,0 +1,135 @@
+"""The import hook: modules that are selected are loaded from rewritten source.
+
+The hook asks the finders behind it for a module, and only then looks at what was found; so it works with whatever else
+takes part in imports. A module that cannot be rewritten is loaded as if nobody were watching, with the reason kept.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Callable, Sequence
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, SourceFileLoader
+from types import CodeType, ModuleType
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from atomsan.source.selection import Decision, Selection
+
+if TYPE_CHECKING:
+    from typing import Self
+
+
+class Preparation(NamedTuple):
+    """What another tool does to the source of a module before it runs: pytest rewrites assertions."""
+
+    key: str
+    """Names the tool and its version: what it made is kept under this name."""
+    tree: Callable[[bytes, str], ast.Module]
+    """The tree for a source and its file."""
+
+
+class Rewriter(Protocol):
+    def __call__(self, source: bytes, module: str, file: str, prepared: Preparation | None = None) -> CodeType | None:
+        """The code to run for the source of a module, or None: as if nobody were watching."""
+        ...
+
+
+# For a module that another tool's hook found: what that tool does to it. None: this adapter does not know it.
+Adapter = Callable[[ModuleSpec], Preparation | None]
+
+
+class InstrumentingLoader(SourceFileLoader):
+    """Loads one module from rewritten source. Python's own cache of compiled files is neither read nor written."""
+
+    def __init__(
+        self,
+        fullname: str,
+        path: str,
+        rewrite: Rewriter,
+        entered: Callable[[ModuleType], None],
+        prepared: Preparation | None = None,
+    ) -> None:
+        super().__init__(fullname, path)
+        self._rewrite = rewrite
+        self._entered = entered
+        self._prepared = prepared
+
+    def get_code(self, fullname: str) -> CodeType | None:
+        source = self.get_data(self.path)
+        code = self._rewrite(source, fullname, self.path, self._prepared)
+        if code is not None:
+            return code
+        if self._prepared is not None:
+            return compile(self._prepared.tree(source, self.path), self.path, "exec", dont_inherit=True)
+        return super().get_code(fullname)
+
+    def exec_module(self, module: ModuleType) -> None:
+        self._entered(module)
+        super().exec_module(module)
+
+
+class ImportHook(MetaPathFinder):
+    """While it is entered, modules that are imported are loaded from rewritten source, if they are selected.
+
+    `entered` is called with each such module before its code runs.
+    """
+
+    def __init__(
+        self,
+        selection: Selection,
+        rewrite: Rewriter,
+        entered: Callable[[ModuleType], None] = lambda module: None,
+        adapters: Sequence[Adapter] = (),
+    ) -> None:
+        self._selection = selection
+        self._rewrite = rewrite
+        self._entered = entered
+        self._adapters = adapters
+        self.decisions: dict[str, tuple[str | None, Decision]] = {}
+        """By module: its file, and whether and why it is instrumented."""
+
+    def __enter__(self) -> Self:
+        sys.meta_path.insert(0, self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self in sys.meta_path:
+            sys.meta_path.remove(self)
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        for finder in sys.meta_path:
+            if finder is self or not hasattr(finder, "find_spec"):
+                continue
+            spec = finder.find_spec(fullname, path, target)
+            if spec is not None:
+                return self._adapted(spec)
+        return None
+
+    def decide(self, module: str, file: str | None, *, is_main: bool = False) -> Decision:
+        """Whether a module is instrumented. The program's main file is, wherever it lies, unless it was omitted."""
+        decision = self._selection.decide(module, file)
+        if is_main and not decision.selected and not decision.reason.startswith("--omit"):
+            decision = Decision(True, "the program itself")
+        self.decisions[module] = (file, decision)
+        return decision
+
+    def _adapted(self, spec: ModuleSpec) -> ModuleSpec:
+        file = spec.origin if spec.has_location else None
+        if self.decide(spec.name, file).selected:
+            loader = self._loader(spec)
+            if loader is None:
+                self.decisions[spec.name] = (file, Decision(False, f"loaded by {type(spec.loader).__name__}"))
+            else:
+                spec.loader = loader
+        return spec
+
+    def _loader(self, spec: ModuleSpec) -> InstrumentingLoader | None:
+        if type(spec.loader) is SourceFileLoader:
+            return InstrumentingLoader(spec.loader.name, spec.loader.path, self._rewrite, self._entered)
+        prepared = next(filter(None, (adapt(spec) for adapt in self._adapters)), None)
+        if prepared is None or spec.origin is None:
+            return None
+        return InstrumentingLoader(spec.name, spec.origin, self._rewrite, self._entered, prepared)

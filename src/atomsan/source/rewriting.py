@@ -1,0 +1,210 @@
+"""What the rewriting of expressions and of statements share: where it is, the rows of the plan, and names."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from atomsan.source import forms, positions
+from atomsan.source.flow import call_flow
+from atomsan.source.plan import Function, Probe, Region
+from atomsan.source.scopes import CLASS, FUNCTION, FunctionNode, Scope, Scopes, mangled
+
+_TEXT_LENGTH = 80
+
+
+class Place:
+    """Where the rewriting is: a function, class body or the module."""
+
+    def __init__(self, function: int, qualname: str, node: ast.AST | None, inner_prefix: str) -> None:
+        self.function = function
+        self.qualname = qualname
+        self.node = node
+        self.inner_prefix = inner_prefix
+        """What the qualified names of functions in here begin with."""
+        self.region = -1
+        self.suspends = False
+        """A generator whose region ends at each yield."""
+        self.loops = 0
+        self.has_loop_regions = False
+        self.aliases: dict[str, int] = {}
+        """Local variables that are bound once, to the value of a probe."""
+
+
+class Rewriter:
+    def __init__(self, tree: ast.AST, lines: list[bytes], module: str, entries: frozenset[tuple[str, int]]) -> None:
+        self.probes: list[Probe] = []
+        self.functions: list[Function] = [Function("<module>", 1)]
+        self.regions: list[Region] = []
+        self.scopes = Scopes(tree)
+        self._lines = lines
+        self._module = module
+        self._entries = entries
+        self._scope = self.scopes.module
+        self._place = Place(0, "<module>", None, "")
+        self._region_numbers: dict[tuple[str, int], int] = {}
+        self._cells: dict[Scope, str] = {}
+        self._values: dict[ast.expr, int] = {}
+        """By expression that was rewritten: the probe whose value it is."""
+        self._stored: list[tuple[ast.expr | ast.stmt, str]] = []
+        """The probed names that the statement in work stores without a value to wrap, and where."""
+
+    # Rows of the plan
+
+    def _probe(
+        self, kind: str, node: ast.expr | ast.stmt, name: str = "", text: str = "", region: int = -1, feeds: int = -1
+    ) -> int:
+        self.probes.append(Probe(kind, node.lineno, node.col_offset, self._place.function, name, text, region, feeds))
+        return len(self.probes) - 1
+
+    def _text(self, node: ast.expr) -> str:
+        """The source of an expression, on one line."""
+        try:
+            if node.lineno == node.end_lineno:
+                text = self._lines[node.lineno - 1][node.col_offset : node.end_col_offset].decode("utf-8", "replace")
+            else:
+                text = ast.unparse(node)
+        except (IndexError, ValueError):
+            return ""
+        return text if len(text) <= _TEXT_LENGTH else f"{text[: _TEXT_LENGTH - 3]}..."
+
+    def _mangled(self, name: str) -> str:
+        return mangled(name, self._scope.class_name)
+
+    def _region(self, suffix: str, origin: str, node: ast.stmt | ast.expr, **more: Any) -> int:
+        """The region of a function (no suffix), or of a loop, statement or block in it."""
+        name = f"{self._module}:{self._place.qualname}"
+        if suffix:
+            name += f"/{suffix}:{node.lineno}"
+        key = (name, self._place.function)
+        number = self._region_numbers.get(key)
+        if number is None:
+            number = self._region_numbers[key] = len(self.regions)
+            self.regions.append(Region(name, origin, node.lineno, self._place.function, **more))
+        return number
+
+    # Names
+
+    def _probed(self, name: str) -> tuple[str, Scope] | None:
+        """Of a name that gets probes here: as it is at run time, and whose it is."""
+        name = self._mangled(name)
+        owner = self._scope.owner(name)
+        if owner.parent is None:
+            return (name, owner) if name in self.scopes.shared else None
+        if name not in owner.changing or self._scope.kind == CLASS or self._scope.function().shows_locals:
+            return None
+        return (name, owner)
+
+    def _cells_of(self, owner: Scope, at: ast.expr | ast.stmt) -> ast.Name:
+        return positions.copy(ast.Name(self._cells[owner], forms.LOAD), at)
+
+    def _load_name(self, node: ast.Name, region: int = -1) -> ast.expr:
+        probed = self._probed(node.id)
+        if probed is None or node.id == "__debug__":
+            return node
+        name, owner = probed
+        if owner.parent is None:
+            probe = self._probe("load_name", node, name, node.id, region)
+            result = forms.tap(probe, node)
+        else:
+            probe = self._probe("load_cell", node, name, node.id, region)
+            result = forms.tap_pair(probe, node, self._cells_of(owner, node), node)
+        self._values[result] = probe
+        return result
+
+    def _stored_value(self, target: ast.Name, value: ast.expr, region: int = -1) -> ast.expr:
+        """The value with the probe of a store to a name around it, where there is one."""
+        probed = self._probed(target.id)
+        if probed is None:
+            return value
+        name, owner = probed
+        if owner.parent is None:
+            return forms.tap(self._probe("store_name", target, name, target.id, region), value)
+        probe = self._probe("store_cell", target, name, target.id, region)
+        return positions.behind(forms.tap_pair(probe, value, self._cells_of(owner, value), value), value)
+
+    def _store_marks(self, names: Iterable[tuple[ast.expr | ast.stmt, str]]) -> list[ast.stmt]:
+        """Statements that log stores that have been made, or deletions that will be."""
+        marks: list[ast.stmt] = []
+        for at, text in names:
+            probed = self._probed(text)
+            if probed is None:
+                continue
+            name, owner = probed
+            kind = "store_name" if owner.parent is None else "store_cell"
+            argument: ast.expr | None = None
+            if owner.parent is not None:
+                nothing = positions.copy(ast.Constant(None), at)
+                argument = positions.copy(ast.Tuple([nothing, self._cells_of(owner, at)], forms.LOAD), at)
+            marks.append(forms.mark(self._probe(kind, at, name, text), at, argument))
+        return marks
+
+    def _feeds(self, before: ast.expr, after: ast.expr) -> int:
+        """The probe whose value an expression is, also through a variable that is bound once."""
+        if isinstance(before, ast.Name) and self._place.aliases:
+            found = self._place.aliases.get(before.id)
+            if found is not None:
+                return found
+        return self._values.get(after, -1)
+
+    def _is_simple(self, node: ast.expr) -> bool:
+        """Whether evaluating it runs no code and meets no probe."""
+        if isinstance(node, ast.Constant):
+            return True
+        if isinstance(node, ast.Name):
+            return self._scope.kind != CLASS and self._probed(node.id) is None
+        if isinstance(node, ast.Tuple):
+            return all(map(self._is_simple, node.elts))
+        if isinstance(node, ast.UnaryOp):
+            return isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant)
+        if isinstance(node, ast.Lambda):
+            return not node.args.defaults and not any(node.args.kw_defaults)
+        return False
+
+    def _is_tappable(self, node: ast.expr) -> bool:
+        return not isinstance(node, forms.FRESH) and not (isinstance(node, ast.Name) and node.id == "__debug__")
+
+    def _alias(self, target: ast.expr, value: ast.expr) -> None:
+        if isinstance(target, ast.Name) and value in self._values and self._scope.kind == FUNCTION:
+            name = self._mangled(target.id)
+            if self._scope.owner(name) is self._scope and self._scope.bound.get(name) == 1:
+                self._place.aliases[target.id] = self._values[value]
+
+    # Places
+
+    def _enter(self, node: FunctionNode | ast.Lambda | ast.ClassDef, name: str) -> tuple[Scope, Place, Any]:
+        before = (self._scope, self._place, self._stored)
+        around = self._place
+        is_global = not isinstance(node, ast.Lambda) and self._mangled(name) in self._scope.globals
+        qualname = name if is_global else around.inner_prefix + name
+        self.functions.append(Function(qualname, node.lineno, around.function))
+        inner = f"{qualname}." if isinstance(node, ast.ClassDef) else f"{qualname}.<locals>."
+        self._place = Place(len(self.functions) - 1, qualname, node, inner)
+        self._scope = self.scopes.of[node]
+        self._stored = []
+        return before
+
+    def _leave(self, before: tuple[Scope, Place, Any]) -> None:
+        self._scope, self._place, self._stored = before
+
+    def _make_cells(self, at: ast.expr | ast.stmt) -> ast.Assign | None:
+        """`~cells = P[None]`, in a function whose captured variables can change."""
+        if not self._scope.changing:
+            return None
+        name = f"~cells{self._place.function}"
+        self._cells[self._scope] = name
+        token = forms.mark(self._probe("cells", at), at).value
+        return positions.copy(ast.Assign([positions.copy(ast.Name(name, forms.STORE), at)], token), at)
+
+    def _flow(self, body: Sequence[ast.stmt] | ast.expr, receivers: set[str]) -> tuple[str, ...]:
+        if not receivers:
+            return ()
+        modules = frozenset(
+            name for name in (receiver.partition(".")[0] for receiver in receivers) if self._is_import(name)
+        )
+        return call_flow(body, modules)
+
+    def _is_import(self, name: str) -> bool:
+        name = self._mangled(name)
+        return name in self._scope.owner(name).imports

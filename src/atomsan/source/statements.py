@@ -1,0 +1,356 @@
+"""Rewriting statements: each method takes a node and gives the statement, or statements, that stand for it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, cast
+
+from atomsan.source import forms, positions
+from atomsan.source.entries import is_outer, is_trampoline, is_trivial, takes_receiver
+from atomsan.source.expressions import ExpressionRewriter
+from atomsan.source.plan import operation_placeholder
+from atomsan.source.scopes import CLASS, FunctionNode
+
+_INPLACE = {
+    ast.Add: "iadd",
+    ast.Sub: "isub",
+    ast.Mult: "imul",
+    ast.MatMult: "imatmul",
+    ast.Div: "itruediv",
+    ast.FloorDiv: "ifloordiv",
+    ast.Mod: "imod",
+    ast.Pow: "ipow",
+    ast.LShift: "ilshift",
+    ast.RShift: "irshift",
+    ast.BitOr: "ior",
+    ast.BitXor: "ixor",
+    ast.BitAnd: "iand",
+}
+
+
+class StatementRewriter(ExpressionRewriter):
+    def rewrite(self, tree: ast.AST) -> None:
+        if isinstance(tree, ast.Expression):
+            tree.body = self._expr(tree.body)
+        else:
+            assert isinstance(tree, ast.Module | ast.Interactive)
+            # in what is typed at a prompt, an expression that stands in a loop is printed
+            self._place.has_loop_regions = isinstance(tree, ast.Module)
+            tree.body = self._block(tree.body)
+
+    def _block(self, statements: Sequence[ast.stmt]) -> list[ast.stmt]:
+        result: list[ast.stmt] = []
+        for statement in statements:
+            handler = _STATEMENTS.get(type(statement))
+            if handler is None:
+                self._parts(statement)
+                result.append(statement)
+            else:
+                made = handler(self, statement)
+                if isinstance(made, list):
+                    result += made
+                else:
+                    result.append(made)
+            if self._stored:
+                result += self._store_marks(self._taken())
+        return result
+
+    def _taken(self) -> list[tuple[ast.expr | ast.stmt, str]]:
+        stored, self._stored = self._stored, []
+        return stored
+
+    def _leave_alone(self, node: ast.stmt) -> ast.stmt:
+        return node
+
+    def _assign(self, node: ast.Assign) -> ast.stmt:
+        if len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+            value = self._expr(node.value)
+            self._alias(node.targets[0], value)
+            if forms.may_be_number(value):
+                # simpler than to hide the number from the compiler
+                self._stored.append((node.targets[0], node.targets[0].id))
+                node.value = value
+            else:
+                node.value = self._stored_value(node.targets[0], value)
+            return node
+        unpacks = any(isinstance(target, ast.Tuple | ast.List) for target in node.targets)
+        node.value = self._about("unpack", node.value) if unpacks else self._expr(node.value)
+        node.targets = self._exprs(node.targets)
+        return node
+
+    def _annotated(self, node: ast.AnnAssign) -> ast.stmt:
+        if node.value is not None:
+            node.value = self._expr(node.value)
+            if isinstance(node.target, ast.Name):
+                self._alias(node.target, node.value)
+                node.value = self._stored_value(node.target, node.value)
+                return node
+        if not isinstance(node.target, ast.Name):
+            # without a value nothing is stored, but what the target is made of is evaluated
+            if node.value is not None:
+                node.target = cast(Any, self._expr(node.target))
+            else:
+                self._parts(node.target)
+        return node
+
+    def _augmented(self, node: ast.AugAssign) -> ast.stmt:
+        target = node.target
+        if isinstance(target, ast.Name):
+            if self._probed(target.id) is not None:
+                return self._augmented_name(node, target)
+        elif self._is_tappable(target.value):
+            region = self._region("statement", "statement", node)
+            text = self._text(target.value)
+            before = target.value
+            value = self._expr(before)
+            feeds = self._feeds(before, value)
+            if isinstance(target, ast.Attribute):
+                name = self._mangled(target.attr)
+                probe = self._probe("aug_attr", target, name, text, region, feeds)
+                node.target = forms.tap_for_store(probe, value, target)
+            else:
+                key = self._expr(target.slice)
+                probe = self._probe("aug_item", target, "", text, region, feeds)
+                node.target = forms.tap_pair(probe, value, key, target, forms.STORE)
+        else:
+            self._parts(target)
+        node.value = self._expr(node.value)
+        return node
+
+    def _augmented_name(self, node: ast.AugAssign, target: ast.Name) -> ast.stmt:
+        """`NAME = P[IADD(P[NAME], v)]`."""
+        region = self._region("statement", "statement", node)
+        read = self._load_name(positions.copy(ast.Name(target.id, forms.LOAD), target), region)
+        constant = operation_placeholder(_INPLACE[type(node.op)])
+        call = forms.call(constant, [read, self._expr(node.value)], [], node)
+        return positions.copy(ast.Assign([target], self._stored_value(target, call, region)), node)
+
+    def _delete(self, node: ast.Delete) -> list[ast.stmt]:
+        node.targets = self._exprs(node.targets)
+        return [*self._store_marks(self._taken()), node]
+
+    def _import(self, node: ast.Import | ast.ImportFrom) -> ast.stmt:
+        if isinstance(node, ast.ImportFrom) and node.module == "__future__":
+            return node
+        for alias in node.names:
+            name = alias.asname or alias.name.partition(".")[0]
+            if self._probed(name) is not None:
+                self._stored.append((node, name))
+        return node
+
+    def _if(self, node: ast.If) -> ast.stmt:
+        node.test = self._test(node.test)
+        node.body = self._block(node.body)
+        node.orelse = self._block(node.orelse)
+        return node
+
+    def _assert(self, node: ast.Assert) -> ast.stmt:
+        node.test = self._test(node.test)
+        if node.msg is not None:
+            node.msg = self._expr(node.msg)
+        return node
+
+    def _try(self, node: ast.Try | ast.TryStar) -> ast.stmt:
+        node.body = self._block(node.body)
+        for handler in node.handlers:
+            if handler.type is not None:
+                handler.type = self._expr(handler.type)
+            marks = [] if handler.name is None else self._store_marks([(cast(ast.stmt, handler), handler.name)])
+            handler.body = [*marks, *self._block(handler.body)]
+        node.orelse = self._block(node.orelse)
+        node.finalbody = self._block(node.finalbody)
+        return node
+
+    def _match(self, node: ast.Match) -> ast.stmt:
+        node.subject = self._expr(node.subject)
+        for case in node.cases:
+            names = [
+                (cast(ast.expr, child), name)
+                for child in ast.walk(case.pattern)
+                if (name := getattr(child, "name", None) or getattr(child, "rest", None)) is not None
+            ]
+            if case.guard is not None:
+                case.guard = self._test(case.guard)
+            case.body = [*self._store_marks(names), *self._block(case.body)]
+        return node
+
+    def _with(self, node: ast.With | ast.AsyncWith) -> ast.stmt:
+        region = self._region("with", "lock-block", node)
+        for item in node.items:
+            given = item.context_expr
+            text = self._text(given)
+            value = self._expr(given)
+            if self._is_tappable(given):
+                probe = self._probe("with", given, text=text, region=region, feeds=self._feeds(given, value))
+                value = forms.tap(probe, value, given)
+            item.context_expr = value
+            if item.optional_vars is not None:
+                item.optional_vars = self._expr(item.optional_vars)
+        marks = self._store_marks(self._taken())
+        node.body = [*marks, *self._block(node.body)]
+        return node
+
+    # Loops
+
+    def _for(self, node: ast.For | ast.AsyncFor) -> ast.stmt:
+        region = self._loop_region(node)
+        node.iter = self._iterated(node.iter, isinstance(node, ast.AsyncFor))
+        node.target = self._expr(node.target)
+        marks = self._store_marks(self._taken())
+        first = node.body[0]
+        at = positions.first(first)
+        node.body = [*marks, *self._around(region, at, self._loop_body(node.body))]
+        node.orelse = self._block(node.orelse)
+        return node
+
+    def _while(self, node: ast.While) -> ast.stmt:
+        region = self._loop_region(node)
+        at = positions.first(node.test)
+        first = positions.first(node.body[0])
+        is_endless = isinstance(node.test, ast.Constant)
+        node.test = self._test(node.test)
+        body = self._loop_body(node.body)
+        if region is None:
+            node.body = body
+        elif is_endless or node.orelse:
+            node.body = self._around(region, first, body)
+        else:
+            # the condition is part of the iteration that it lets in
+            leave = positions.copy(ast.Break(), at)
+            decide = positions.copy(ast.If(node.test, body, [leave]), node)
+            node.test = positions.copy(ast.Constant(True), at)
+            node.body = self._around(region, at, [decide])
+        node.orelse = self._block(node.orelse)
+        return node
+
+    def _loop_body(self, statements: Sequence[ast.stmt]) -> list[ast.stmt]:
+        self._place.loops += 1
+        body = self._block(statements)
+        self._place.loops -= 1
+        return body
+
+    def _loop_region(self, node: ast.For | ast.AsyncFor | ast.While) -> tuple[int, int] | None:
+        """The probes that begin and end an iteration, of a loop that is outermost and has a region."""
+        place = self._place
+        if place.loops or self._scope.kind == CLASS or self._scope.is_generator:
+            return None
+        region = self._region("loop", "loop", node, flow=self._flow(node.body, self._scope.receivers))
+        begin = self._probe("begin", node, region=region)
+        end = self._probe("end", node, region=region)
+        return (begin, end) if place.has_loop_regions else None
+
+    def _around(
+        self,
+        probes: tuple[int, int] | None,
+        at: ast.expr | ast.stmt,
+        body: list[ast.stmt],
+        receiver: str | None = None,
+    ) -> list[ast.stmt]:
+        """`begin; try: body finally: end`."""
+        if probes is None:
+            return body
+        argument = None if receiver is None else positions.copy(ast.Name(receiver, forms.LOAD), at)
+        begin = forms.mark(probes[0], at, argument)
+        return forms.around(begin, body, probes[1], at)
+
+    # Functions and classes
+
+    def _class(self, node: ast.ClassDef) -> ast.stmt:
+        node.decorator_list = self._exprs(node.decorator_list)
+        node.bases = self._exprs(node.bases)
+        for keyword in node.keywords:
+            keyword.value = self._expr(keyword.value)
+        if self._probed(node.name) is not None:
+            self._stored.append((forms.one_line(node), node.name))
+        before = self._enter(node, node.name)
+        node.body = self._block(node.body)
+        self._leave(before)
+        return node
+
+    def _function(self, node: FunctionNode) -> ast.stmt:
+        is_outer_function = is_outer(node.name, self._place.node) or any(
+            self.scopes.canonical(self._scope, decorator) == "atomsan.not_atomic" for decorator in node.decorator_list
+        )
+        has_receiver = isinstance(self._place.node, ast.ClassDef)
+        lines = {node.lineno, *(decorator.lineno for decorator in node.decorator_list[:1])}
+        node.decorator_list = self._exprs(node.decorator_list)
+        self._defaults(node.args)
+        if self._probed(node.name) is not None:
+            self._stored.append((forms.one_line(node), node.name))
+        before = self._enter(node, node.name)
+        start = int(ast.get_docstring(node, clean=False) is not None)
+        body = node.body[start:]
+        if not is_trivial(body):
+            self._place.has_loop_regions = not self._scope.is_generator and (
+                is_outer(node.name, before[1].node)
+                or isinstance(node, ast.AsyncFunctionDef)
+                or any((self._place.qualname, line) in self._entries for line in lines)
+            )
+            self._function_region(node, body, "outer" if is_outer_function else "function")
+            receiver = takes_receiver(node) if has_receiver else None
+            node.body = [*node.body[:start], *self._function_body(node, body, receiver)]
+        self._leave(before)
+        return node
+
+    def _function_region(self, node: FunctionNode, body: list[ast.stmt], origin: str) -> None:
+        place = self._place
+        place.suspends = self._scope.is_generator
+        place.region = self._region(
+            "",
+            origin,
+            node,
+            has_loops=not self._scope.is_generator and _has_loop(body),
+            is_trampoline=is_trampoline(body),
+            flow=self._flow(body, self._scope.receivers),
+        )
+
+    def _function_body(self, node: FunctionNode, body: list[ast.stmt], receiver: str | None) -> list[ast.stmt]:
+        region = self._place.region
+        begin = self._probe("begin", node, region=region)
+        end = self._probe("end", node, region=region)
+        at = positions.first(next((one for one in body if not isinstance(one, ast.Global | ast.Nonlocal)), body[0]))
+        cells = self._make_cells(at)
+        inside = self._block(body)
+        if not isinstance(body[-1], ast.Return | ast.Raise):
+            # The compiler copies what has no line of its own and leaves the function to where it is come from.
+            inside.append(positions.nowhere(ast.Return(None)))
+        rewritten = self._around((begin, end), at, inside, receiver)
+        return rewritten if cells is None else [cells, *rewritten]
+
+
+def _has_loop(body: Iterable[ast.stmt]) -> bool:
+    """Whether there is a loop in a function, functions and classes in it aside."""
+    todo: list[ast.AST] = list(body)
+    while todo:
+        node = todo.pop()
+        if isinstance(node, ast.For | ast.AsyncFor | ast.While):
+            return True
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.expr):
+            todo += ast.iter_child_nodes(node)
+    return False
+
+
+_STATEMENTS: dict[type[ast.AST], Callable[[StatementRewriter, Any], ast.stmt | list[ast.stmt]]] = {
+    ast.Assign: StatementRewriter._assign,
+    ast.AnnAssign: StatementRewriter._annotated,
+    ast.AugAssign: StatementRewriter._augmented,
+    ast.Delete: StatementRewriter._delete,
+    ast.Import: StatementRewriter._import,
+    ast.ImportFrom: StatementRewriter._import,
+    ast.If: StatementRewriter._if,
+    ast.Assert: StatementRewriter._assert,
+    ast.Try: StatementRewriter._try,
+    ast.TryStar: StatementRewriter._try,
+    ast.Match: StatementRewriter._match,
+    ast.With: StatementRewriter._with,
+    ast.AsyncWith: StatementRewriter._with,
+    ast.For: StatementRewriter._for,
+    ast.AsyncFor: StatementRewriter._for,
+    ast.While: StatementRewriter._while,
+    ast.ClassDef: StatementRewriter._class,
+    ast.FunctionDef: StatementRewriter._function,
+    ast.AsyncFunctionDef: StatementRewriter._function,
+}
+if hasattr(ast, "TypeAlias"):
+    _STATEMENTS[ast.TypeAlias] = StatementRewriter._leave_alone

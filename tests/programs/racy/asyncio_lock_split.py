@@ -1,0 +1,33 @@
+# expect: Counter.add
+# within: worker
+
+"""Locked for the read, locked for the write, and not in between."""
+
+import asyncio
+
+
+class Counter:
+    def __init__(self):
+        self.value = 0
+        self.lock = asyncio.Lock()
+
+    async def add(self, n):
+        async with self.lock:
+            value = self.value  # bug
+        await asyncio.sleep(0)
+        async with self.lock:
+            self.value = value + n  # bug
+
+
+async def worker(counter):
+    for _ in range(30):
+        await counter.add(1)
+
+
+async def main():
+    counter = Counter()
+    await asyncio.gather(*(worker(counter) for _ in range(3)))
+    print(counter.value)
+
+
+asyncio.run(main())

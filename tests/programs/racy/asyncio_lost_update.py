@@ -1,0 +1,32 @@
+# expect: Account.deposit
+# within: worker
+
+"""Another task runs at the await between the read and the write."""
+
+import asyncio
+
+
+class Account:
+    def __init__(self):
+        self.balance = 0
+
+    async def deposit(self, amount):
+        balance = self.balance  # bug
+        await asyncio.sleep(0)
+        self.balance = balance + amount  # bug
+
+
+account = Account()
+
+
+async def worker():
+    for _ in range(30):
+        await account.deposit(1)
+
+
+async def main():
+    await asyncio.gather(worker(), worker(), worker())
+    print(account.balance)
+
+
+asyncio.run(main())

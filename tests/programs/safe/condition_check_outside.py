@@ -1,0 +1,45 @@
+"""The check is made under the condition's lock, again after each wait."""
+
+import threading
+
+
+class Jobs:
+    def __init__(self):
+        self.changed = threading.Condition()
+        self.waiting = []
+        self.closed = False
+
+    def put(self, job):
+        with self.changed:
+            self.waiting.append(job)
+            self.changed.notify()
+
+    def close(self):
+        with self.changed:
+            self.closed = True
+            self.changed.notify_all()
+
+    def take(self):
+        with self.changed:
+            while not self.waiting and not self.closed:
+                self.changed.wait()
+            return self.waiting.pop() if self.waiting else None
+
+
+jobs = Jobs()
+
+
+def worker():
+    for _ in range(60):
+        jobs.take()
+
+
+threads = [threading.Thread(target=worker) for _ in range(3)]
+for thread in threads:
+    thread.start()
+for number in range(120):
+    jobs.put(number)
+jobs.close()
+for thread in threads:
+    thread.join()
+print("done")

@@ -1,0 +1,108 @@
+"""The programs themselves, without AtomSan: each runs and ends well, and says what is to be found in it."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+EXAMPLES = HERE.parent.parent / "examples"
+RACY = sorted((HERE / "racy").glob("*.py"))
+SAFE = sorted((HERE / "safe").glob("*.py"))
+BANKS = [EXAMPLES / "bank.py", EXAMPLES / "bank_fixed.py"]
+
+# So long that only a program that hangs takes longer: how fast they are is not tested here.
+SECONDS = 30
+
+HEADER = re.compile(r"# (expect|within): (\S+)")
+
+
+def name_of(path: Path) -> str:
+    return f"{path.parent.name}/{path.stem}"
+
+
+def plain(path: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-W", "error", str(path)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
+
+
+@pytest.fixture(scope="module")
+def runs() -> Iterator[dict[Path, Future[subprocess.CompletedProcess[str]]]]:
+    """All of them, a few at a time: most of what each takes is the start of Python."""
+    with ThreadPoolExecutor(max_workers=4) as pool:
+        yield {path: pool.submit(plain, path) for path in (*RACY, *SAFE, *BANKS)}
+
+
+@pytest.mark.parametrize("path", [*RACY, *SAFE, *BANKS], ids=name_of)
+def test_runs_and_ends_well(path: Path, runs: dict[Path, Future[subprocess.CompletedProcess[str]]]) -> None:
+    ran = runs[path].result()
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert ran.stdout
+
+
+def test_the_fixed_bank_has_all_its_money() -> None:
+    ran = plain(EXAMPLES / "bank_fixed.py")
+    found, expected = re.fullmatch(r"balance (\d+), should be (\d+)\n", ran.stdout).groups()
+    assert found == expected
+
+
+def test_each_racy_program_has_a_safe_twin() -> None:
+    assert len(RACY) >= 48
+    twins = {path.stem for path in SAFE if not path.stem.startswith("wolf_")}
+    assert {path.stem for path in RACY} == twins
+
+
+def test_there_are_programs_that_tools_cry_wolf_about() -> None:
+    assert len([path for path in SAFE if path.stem.startswith("wolf_")]) >= 14
+
+
+@pytest.mark.parametrize("path", [*RACY, *SAFE], ids=name_of)
+def test_hides_no_module_of_the_standard_library(path: Path) -> None:
+    """A script's own directory comes first in sys.path: a program `queue.py` would break its neighbours."""
+    assert path.stem not in sys.stdlib_module_names
+
+
+@pytest.mark.parametrize("path", RACY, ids=name_of)
+def test_says_what_is_to_be_found(path: Path) -> None:
+    text = path.read_text()
+    headers = dict(HEADER.findall(text))
+    functions = functions_of(ast.parse(text))
+    assert headers["expect"] in functions
+    if "within" in headers:
+        assert headers["within"] in functions
+        assert headers["within"] != headers["expect"]
+    first, last = functions[headers["expect"]]
+    assert [line for line in marked(text) if first <= line <= last], "no marked line in the expected region"
+
+
+@pytest.mark.parametrize("path", SAFE, ids=name_of)
+def test_a_safe_program_says_nothing_of_a_bug(path: Path) -> None:
+    text = path.read_text()
+    assert not HEADER.search(text)
+    assert not marked(text)
+
+
+def marked(text: str) -> list[int]:
+    """The lines that take part in the bug."""
+    return [number for number, line in enumerate(text.splitlines(), start=1) if line.endswith("  # bug")]
+
+
+def functions_of(tree: ast.AST, prefix: str = "") -> dict[str, tuple[int, int]]:
+    """The functions by qualified name, with their first and last line."""
+    found = {}
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            found[prefix + node.name] = (node.lineno, node.end_lineno or node.lineno)
+            found |= functions_of(node, f"{prefix}{node.name}.<locals>.")
+        elif isinstance(node, ast.ClassDef):
+            found |= functions_of(node, f"{prefix}{node.name}.")
+        else:
+            found |= functions_of(node, prefix)
+    return found

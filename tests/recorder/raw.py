@@ -1,0 +1,121 @@
+"""Raw logs for tests: records in the layout of `_raw.h`, definitions, and what the resolver makes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from atomsan.recorder.resolving import Recording
+from atomsan.trace.events import Batch
+from atomsan.trace.trace import Trace
+from atomsan.trace.validation import Checked
+
+RECORD = np.dtype(
+    [
+        ("object", "u8"),
+        ("key", "u8"),
+        ("type", "u4"),
+        ("site", "u4"),
+        ("thread", "u4"),
+        ("op", "u1"),
+        ("key_kind", "u1"),
+        ("flags", "u2"),
+    ]
+)
+
+OPS = (
+    *("read", "write", "acquire", "release", "fork", "join", "begin", "end", "post", "take"),
+    *("free", "alias", "thread", "exit", "entry", "wait", "woken", "semaphore", "barrier", "arrive", "depart"),
+    *("region", "region_end", "block", "block_end", "held"),
+)
+KEYS = ("none", "field", "index", "hash", "number", "object", "structure", "whole")
+HANDS = ("plain", "item", "permit", "start")
+FLAGS = {"augmented": 1, "loop": 2, "no_wait": 4, "class": 8}
+
+
+def record(
+    thread: int,
+    op: str,
+    object: int = 0,
+    key: int = 0,
+    kind: str = "",
+    *,
+    site: int = 0,
+    type: int = 0,
+    flag: str = "",
+) -> tuple[int, ...]:
+    """One record. Without a `kind`, the key of an access is a field."""
+    number = OPS.index(op)
+    if op in ("post", "take"):
+        key_kind = HANDS.index(kind or "plain")
+    else:
+        key_kind = KEYS.index(kind or ("field" if op in ("read", "write") else "none"))
+    return (object, key, type, site, thread, number, key_kind, FLAGS.get(flag, 0))
+
+
+def log(records: Iterable[tuple[int, ...]]) -> Any:
+    """Records as the bytes of a ring."""
+    return np.array(list(records), RECORD).view(np.uint8)
+
+
+class Resolved:
+    """A recording that is fed by hand."""
+
+    def __init__(self, definitions: Iterable[list[Any]] = (), directory: str | None = None) -> None:
+        self.recording = Recording(shared=False, ring_bytes=1 << 14, directory=directory)
+        self._batches: list[Batch] = []
+        self.recording.output = self._batches.append
+        self.symbols = self.recording.symbols
+        self.meta = self.recording.meta
+        self.place = self.recording.place
+        self.define(definitions)
+
+    def define(self, definitions: Iterable[list[Any]]) -> None:
+        for message in definitions:
+            self.recording.send(message)
+
+    def feed(self, *records: tuple[int, ...]) -> Resolved:
+        self.recording.feed(log(records))
+        return self
+
+    def batches(self):  # type: ignore[no-untyped-def]
+        self.recording.finish()
+        yield from self._batches
+
+    def trace(self) -> Trace:
+        """What came of it; the trace's own validation refuses it if it is not well-formed."""
+        return Trace.from_source(Checked(self))
+
+    def notation(self) -> str:
+        """Without sites."""
+        return " ".join(f"{event.thread}:{event.op.short}({event.target})" for event in self.trace().events())
+
+
+def module(
+    probes: Iterable[tuple[Any, ...]],
+    *,
+    regions: Iterable[tuple[Any, ...]] = (),
+    functions: Iterable[str] = ("<module>", "f", "g"),
+    first: int = 1,
+    name: str = "m",
+    file: str = "m.py",
+    source: str = "",
+) -> list[Any]:
+    """The definition of a module. A probe is (kind, line, column, function, name, text, region, feeds) or less."""
+    defaults = (None, 1, 0, 0, "", "", -1, -1)
+    plan = {
+        "module": name,
+        "file": file,
+        "probes": [[*probe, *defaults[len(probe) :]] for probe in probes],
+        "functions": [[function, 1, -1] for function in functions],
+        "regions": [[*region, *("", "function", 1, 0, False, False, [])[len(region) :]] for region in regions],
+        "shared_names": [],
+    }
+    return ["module", {"first_site": first, "plan": plan, "source": source}]
+
+
+NAMES = [["name", 1, "x", 101], ["name", 2, "y", 102], ["module_name", 1 << 40, "m"]]
+M = 1 << 40
+"""The namespace of module `m`, whose globals are `m.x` and `m.y`."""

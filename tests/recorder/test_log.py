@@ -1,0 +1,218 @@
+"""The ring, its reader, threads, forks, noise."""
+
+import os
+import struct
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from typing import Any
+
+import pytest
+
+from atomsan.recorder import _log
+from recorder.probing import OPS, Log, draining, function, recording
+
+
+class Thing:
+    def __init__(self) -> None:
+        self.x = 0
+
+
+STORE = "def f(a, n):\n for i in range(n): «store_attr x»[a].x = i"
+INCREMENT = "def f(a, n):\n for i in range(n): «aug_attr x»[a] += 1"
+
+
+def test_a_ring_holds_the_largest_power_of_two_that_fits() -> None:
+    for records, capacity in ((1024, 1024), (1500, 1024), (4096, 4096)):
+        assert Log(records).head["capacity"] == capacity
+    with pytest.raises(ValueError, match="too little"):
+        _log.make_ring(bytearray(4096))
+
+
+def test_only_a_ring_can_be_attached_and_only_one() -> None:
+    with pytest.raises(ValueError, match="not a ring"):
+        _log.attach(bytearray(10000), print)
+    with recording() as log, pytest.raises(RuntimeError):
+        _log.attach(log.memory, print)
+
+
+def test_records_are_there_once_the_head_has_passed_them() -> None:
+    thing = Thing()
+    with recording() as log:
+        function(STORE)(thing, 3)
+        assert [OPS[record.op] for record in log.read()] == ["thread", "write", "write", "write"]
+    assert log.head["closed"] == 1
+    assert log.definitions_of("thread") == [["thread", log.records[0].thread, "MainThread", "thread"]]
+
+
+def test_nothing_is_logged_before_or_after_or_in_a_pause() -> None:
+    thing = Thing()
+    store = function(STORE)
+    store(thing, 3)
+    with recording() as log:
+        _log.pause()
+        assert not _log.is_recording()
+        store(thing, 3)
+        _log.resume()
+        store(thing, 1)
+        assert [OPS[record.op] for record in log.read()] == ["thread", "write"]
+    store(thing, 3)
+    assert log.read() == []
+
+
+def test_the_reader_can_stop_it() -> None:
+    thing = Thing()
+    with recording() as log, draining(log) as pieces:
+        store = function(STORE)
+        store(thing, 10)
+        log.set_stop()
+        store(thing, 100_000)
+        assert not _log.is_recording()
+    assert sum(map(len, pieces)) // 32 < 10_000
+
+
+def test_a_full_ring_waits_and_loses_nothing() -> None:
+    thing = Thing()
+    with recording(1024) as log:
+        with draining(log) as pieces:
+            function(STORE)(thing, 50_000)
+        assert log.head["lost"] == 0
+    records = b"".join(pieces)
+    assert sum(1 for op in records[28::32] if op == 1) == 50_000
+
+
+def test_each_thread_has_a_number_that_is_never_used_again() -> None:
+    store = function(STORE)
+    numbers: list[int] = []
+    for _ in range(2):
+        with recording() as log:
+            for i in range(5):
+                thread = threading.Thread(target=store, args=(Thing(), 2), name=f"worker {i}")
+                thread.start()
+                thread.join()
+            log.read()
+            new = [record.thread for record in log.records if OPS[record.op] == "thread"]
+            names = {number: name for _, number, name, _ in log.definitions_of("thread")}
+            assert [names[number] for number in new] == [f"worker {i}" for i in range(5)]
+            numbers += new
+    assert len(set(numbers)) == 10
+
+
+def test_what_was_defined_before_is_defined_again_for_the_next_reader() -> None:
+    store = function(STORE)
+    with recording():
+        store(Thing(), 1)
+    with recording() as log:
+        thing = Thing()
+        store(thing, 1)
+        write = log.read()[-1]
+        assert log.named("name")[write.key] == "x"
+        assert ["type", write.type, __name__, "Thing"] in log.definitions
+
+
+def test_a_forked_child_does_not_record() -> None:
+    thing = Thing()
+    with recording() as log:
+        store = function(STORE)
+        store(thing, 1)
+        child = os.fork()
+        if child == 0:
+            store(thing, 100)
+            [[] for _ in range(100)]
+            os._exit(0 if not _log.is_recording() else 1)
+        assert os.waitpid(child, 0)[1] == 0
+        store(thing, 1)
+        assert sum(OPS[record.op] == "write" for record in log.read()) == 2
+
+
+def test_a_reader_that_died_is_noticed() -> None:
+    """The reader is the parent of the process: when that changes, nobody reads any more."""
+    log = Log(1024)
+    reader = os.fork()
+    if reader == 0:
+        if os.fork() == 0:
+            _log.attach(log.memory, log.definitions.append)
+            time.sleep(0.3)
+            function(STORE)(Thing(), 100_000)
+            struct.pack_into("<Q", log.memory, 4008, 1 if _log.is_recording() else 2)
+        time.sleep(0.15)
+        os._exit(0)
+    os.waitpid(reader, 0)
+    deadline = time.monotonic() + 20
+    while (state := struct.unpack_from("<Q", log.memory, 4008)[0]) == 0 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert state == 2
+    assert log.head["lost"] > 0
+
+
+def test_noise_loses_updates() -> None:
+    """Two threads that count without a lock: with noise between the halves of an increment some get lost."""
+    lost = 0
+    for seed in range(3):
+        thing = Thing()
+        with recording() as log, draining(log):
+            increment = function(INCREMENT)
+            _log.noise(seed)
+            try:
+                threads = [threading.Thread(target=increment, args=(thing, 2000)) for _ in range(2)]
+                for thread in threads:
+                    thread.start()
+                for thread in threads:
+                    thread.join()
+            finally:
+                _log.noise(None)
+        lost += thing.x < 4000
+    assert lost == 3
+
+
+def test_noise_of_one_thread_is_the_same_for_the_same_seed() -> None:
+    def run(seed: int) -> list[Any]:
+        thing = Thing()
+        with recording() as log:
+            _log.noise(seed)
+            function(STORE)(thing, 200)
+            _log.noise(None)
+            return [record.op for record in log.read()]
+
+    assert run(5) == run(5)
+
+
+def test_a_program_can_end_with_threads_that_still_log() -> None:
+    program = """
+        import threading
+        from recorder.probing import Log, function
+        from atomsan.recorder import _log
+        class Thing: pass
+        log = Log(1 << 20)
+        _log.attach(log.memory, log.definitions.append)
+        f = function("def f(a):\\n while True: «store_attr x»[a].x = []")
+        for _ in range(3):
+            threading.Thread(target=f, args=(Thing(),), daemon=True).start()
+        import time; time.sleep(0.05)
+        print("end")
+    """
+    tests = os.path.dirname(os.path.dirname(__file__))
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)],
+        env={**os.environ, "PYTHONPATH": tests},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "end\n", "")
+
+
+def test_definitions_that_fail_do_not_reach_the_program() -> None:
+    def fail(message: list[Any]) -> None:
+        raise OSError("no space left")
+
+    log = Log()
+    _log.attach(log.memory, fail)
+    try:
+        thing = Thing()
+        function(STORE)(thing, 2)
+        assert thing.x == 1
+    finally:
+        _log.detach()

@@ -1,0 +1,569 @@
+"""What each primitive logs, as the sequence of raw records of a small program."""
+
+from __future__ import annotations
+
+import sys
+import threading
+
+import pytest
+
+from atomsan.recorder import _log, primitives
+from recorder.probing import prepared, recording
+from recorder.watching import logged, shown
+
+HEAD = ["1 thread"]
+
+
+def in_main(source: str) -> list[str]:
+    """What the program logs in the one thread that it has, without the number of the thread."""
+    lines = logged(source)
+    assert all(line.startswith("1 ") for line in lines)
+    return [line[2:] for line in lines if line not in HEAD]
+
+
+# Locks
+
+
+def test_lock() -> None:
+    program = """
+import threading
+lock = threading.Lock()
+lock.acquire()
+lock.acquire(False)
+lock.acquire(timeout=0.001)
+lock.release()
+try:
+    lock.release()
+except RuntimeError:
+    pass
+"""
+    assert in_main(program) == ["acquire lock", "release lock"]
+
+
+@pytest.mark.parametrize("make", ["allocate_lock", "allocate", "LockType", "RLock"])
+def test_locks_of_the_module_behind(make: str) -> None:
+    if make == "LockType" and sys.version_info < (3, 13):
+        pytest.skip("this type makes no locks before 3.13")
+    program = (
+        f"import _thread\nlock = _thread.{make}()\nacquire, release = lock.acquire, lock.release\nacquire()\nrelease()"
+    )
+    assert in_main(program) == ["acquire lock", "release lock"]
+
+
+def test_rlock_counts_every_acquire() -> None:
+    program = """
+import threading
+lock = threading.RLock()
+with lock:
+    lock.acquire()
+    lock.release()
+"""
+    assert in_main(program) == ["acquire lock", "acquire lock", "release lock", "release lock"]
+
+
+def test_rlock_given_up_and_restored_by_a_wait() -> None:
+    program = """
+import threading
+condition = threading.Condition()
+lock = condition._lock
+with condition:
+    lock.acquire()
+    condition.wait(0.001)
+    lock.release()
+"""
+    assert in_main(program) == [
+        *("acquire lock", "acquire lock", "wait condition lock", "release lock all"),
+        *("acquire lock 2", "woken condition", "release lock", "release lock"),
+    ]
+
+
+def test_with_block_has_the_site_of_its_statement() -> None:
+    program = """
+import threading
+lock = threading.RLock()
+condition = threading.Condition()
+inner = condition._lock
+with «with»[lock]:
+    with «with»[lock]:
+        pass
+with «with»[condition]:
+    pass
+"""
+    assert in_main(program) == [
+        *("block lock", "acquire lock", "block lock", "acquire lock"),
+        *("release lock", "block_end lock", "release lock", "block_end lock"),
+        *("block inner", "acquire inner", "release inner", "block_end inner"),
+    ]
+    with recording() as log, primitives.watching():
+        prepared(program)
+        records = [record for record in log.read() if record.op in (23, 24)]
+    first = records[0].site
+    assert [record.site - first for record in records] == [0, 1, 1, 0, 2, 2]
+
+
+def test_block_without_a_statement_of_the_program() -> None:
+    program = """
+import contextlib, threading
+lock = threading.Lock()
+«with»[1]
+with contextlib.ExitStack() as stack:
+    stack.enter_context(lock)
+"""
+    assert in_main(program) == ["acquire lock", "release lock"]
+
+
+def test_lock_held_when_recording_began() -> None:
+    lock, twice = threading.Lock(), threading.RLock()
+    lock.acquire()
+    twice.acquire()
+    twice.acquire()
+    lines = logged("lock.release()\ntwice.release()\ntwice.release()", lock=lock, twice=twice)
+    assert lines == [*HEAD, "1 held lock 1", "1 release lock", "1 held twice 2", *["1 release twice"] * 2]
+
+
+def test_lock_made_before_is_watched_once_the_program_uses_it() -> None:
+    lock = threading.Lock()
+    assert logged("with lock: pass", lock=lock) == [*HEAD, "1 acquire lock", "1 release lock"]
+
+
+def test_locks_of_the_library_are_not_watched() -> None:
+    assert in_main("import logging\nlogging.getLogger('x').debug('y')\nhandler = logging.NullHandler()") == []
+
+
+def test_a_dead_lock_is_logged_and_its_address_forgotten() -> None:
+    program = """
+import threading
+lock = threading.Lock()
+lock.acquire()
+lock.release()
+del lock
+"""
+    lines = logged(program, frees=True)
+    assert lines[lines.index("1 thread") :] == [*HEAD, "1 acquire ?", "1 release ?", "0 free ?"]
+
+
+def test_every_primitive_that_dies_is_logged() -> None:
+    program = """
+import queue, threading
+def use(primitive, *calls):
+    for call in calls:
+        getattr(primitive, call)()
+use(threading.RLock(), "acquire", "release")
+use(threading.Event(), "set")
+use(threading.Semaphore(), "acquire")
+use(queue.SimpleQueue(), "qsize")
+use(queue.Queue(), "qsize")
+"""
+    lines = logged(program, frees=True)
+    assert sum("free" in line for line in lines) >= 5
+
+
+# Condition, Event, Semaphore, Barrier
+
+
+def test_condition() -> None:
+    program = """
+import threading
+condition, ready = threading.Condition(), threading.Event()
+lock = condition._lock
+def wait():
+    with condition:
+        ready.set()
+        condition.wait()
+thread = threading.Thread(target=wait)
+thread.start()
+ready.wait()
+with condition:
+    condition.notify_all()
+thread.join()
+"""
+    lines = [line for line in logged(program) if "ready" not in line]
+    assert lines == [
+        *("1 thread", "1 fork 2", "2 thread", "2 acquire lock", "2 wait condition lock", "2 release lock all"),
+        *("1 acquire lock", "1 post condition", "1 release lock"),
+        *("2 acquire lock", "2 woken condition 1", "2 release lock", "2 exit", "1 join 2"),
+    ]
+
+
+def test_condition_on_a_lock_of_the_program() -> None:
+    program = """
+import threading
+lock = threading.Lock()
+condition = threading.Condition(lock)
+with condition:
+    condition.wait_for(lambda: False, 0.001)
+try:
+    condition.wait()
+except RuntimeError:
+    pass
+try:
+    condition.notify()
+except RuntimeError:
+    pass
+"""
+    lines = in_main(program)
+    waits = ["wait condition lock", "release lock", "acquire lock", "woken condition"]
+    count = lines.count("wait condition lock")
+    assert lines[: 4 * count + 2] == ["acquire lock", *waits * count, "release lock"]
+    # A condition asks a plain lock whether it is held by acquiring it.
+    assert lines[4 * count + 2 :] == ["acquire lock", "release lock"] * 2
+
+
+def test_event() -> None:
+    program = """
+import threading
+event = threading.Event()
+event.wait(0.001)
+event.set()
+event.is_set()
+event.wait()
+event.clear()
+"""
+    assert in_main(program) == ["post event", "take event"]
+
+
+def test_semaphore() -> None:
+    program = """
+import threading
+semaphore = threading.Semaphore(2)
+with semaphore:
+    semaphore.acquire()
+    semaphore.acquire(blocking=False)
+    semaphore.release(2)
+try:
+    semaphore.release(0)
+except ValueError:
+    pass
+"""
+    assert in_main(program) == ["semaphore semaphore 2", *["take semaphore permit"] * 2, *["post semaphore permit"] * 3]
+
+
+def test_bounded_semaphore_released_too_often() -> None:
+    program = """
+import threading
+semaphore = threading.BoundedSemaphore()
+with semaphore:
+    pass
+try:
+    semaphore.release()
+except ValueError:
+    pass
+"""
+    assert in_main(program) == ["semaphore semaphore 1", "take semaphore permit", "post semaphore permit"]
+
+
+def test_semaphore_made_before() -> None:
+    semaphore = threading.Semaphore(3)
+    semaphore.acquire()
+    lines = logged("semaphore.acquire()", semaphore=semaphore)
+    assert lines == [*HEAD, "1 semaphore semaphore 2", "1 take semaphore permit"]
+
+
+def test_barrier() -> None:
+    program = """
+import threading
+barrier = threading.Barrier(2)
+thread = threading.Thread(target=barrier.wait)
+thread.start()
+barrier.wait()
+thread.join()
+alone = threading.Barrier(2)
+try:
+    alone.wait(0.001)
+except threading.BrokenBarrierError:
+    pass
+"""
+    lines = logged(program)
+    assert sorted(line for line in lines if " barrier" in line and "alone" not in line) == [
+        *("1 arrive barrier", "1 barrier barrier 2", "1 depart barrier", "2 arrive barrier", "2 depart barrier"),
+    ]
+    arrivals = [i for i, line in enumerate(lines) if line.endswith("arrive barrier")]
+    departures = [i for i, line in enumerate(lines) if line.endswith("depart barrier")]
+    assert max(arrivals) < min(departures)
+    assert [line for line in lines if "alone" in line] == ["1 barrier alone 2", "1 arrive alone"]
+
+
+# Threads
+
+
+def test_thread_start_and_join() -> None:
+    program = """
+import threading
+thread = threading.Thread(target=print, args=("",), kwargs={"end": ""}, name="worker")
+thread.start()
+thread.join()
+"""
+    assert logged(program) == [*HEAD, "1 fork 2", "2 thread", "2 exit", "1 join 2"]
+
+
+def test_thread_names() -> None:
+    with recording() as log, primitives.watching():
+        prepared("import threading\nt = threading.Thread(target=print, args=('',), name='worker')\nt.start()\nt.join()")
+        assert ["worker", "thread"] in [message[2:] for message in log.definitions_of("thread")]
+
+
+def test_a_join_that_ran_out_of_time_is_none() -> None:
+    program = """
+import threading
+go = threading.Event()
+class Worker(threading.Thread):
+    def run(self):
+        go.wait()
+thread = Worker(daemon=True)
+thread.start()
+thread.join(0.01)
+go.set()
+thread.join()
+"""
+    assert [line for line in logged(program) if "go" not in line] == [
+        *HEAD,
+        *("1 fork 2", "2 thread", "2 exit", "1 join 2"),
+    ]
+
+
+def test_thread_without_the_module_threading() -> None:
+    program = """
+import _thread
+done = _thread.allocate_lock()
+done.acquire()
+def work(number, *, release):
+    release()
+_thread.start_new_thread(work, (1,), {"release": done.release})
+done.acquire()
+"""
+    lines = logged(program)
+    assert lines[:5] == [*HEAD, "1 acquire done", "1 fork 2", "2 thread", "2 release done"]
+    assert "1 acquire done" in lines[5:]
+
+
+def test_wrong_arguments_start_nothing() -> None:
+    program = """
+import _thread
+for arguments in ((), (print,), (1, ()), (print, [])):
+    try:
+        _thread.start_new_thread(*arguments)
+    except TypeError:
+        pass
+"""
+    assert in_main(program) == []
+
+
+def test_the_promoter_is_told_what_a_thread_will_run() -> None:
+    program = """
+import functools, threading, _thread
+from concurrent.futures import ThreadPoolExecutor
+def target(*arguments): pass
+class Worker(threading.Thread):
+    def run(self): pass
+bound = functools.partial(functools.partial(target), 1)
+threads = [threading.Thread(target=bound), Worker(), threading.Timer(0, target)]
+for thread in threads:
+    thread.start()
+    thread.join()
+with ThreadPoolExecutor(1) as executor:
+    executor.submit(target).result()
+"""
+    told: list[object] = []
+    primitives.set_promoter(told.append)
+    try:
+        with recording(), primitives.watching():
+            names = prepared(program)
+    finally:
+        primitives.set_promoter(None)
+    assert told[:3] == [names["target"], names["threads"][1].run, names["target"]]
+    assert told[3] == names["target"]
+
+
+def test_a_promoter_that_fails_does_no_harm() -> None:
+    primitives.set_promoter(lambda function: 1 / 0)
+    try:
+        program = "import threading\nt = threading.Thread(target=len, args=((),))\nt.start()\nt.join()"
+        assert "1 join 2" in logged(program)
+    finally:
+        primitives.set_promoter(None)
+
+
+# Queues
+
+
+@pytest.mark.parametrize("kind", ["Queue", "LifoQueue", "PriorityQueue"])
+def test_queue(kind: str) -> None:
+    program = f"""
+import queue
+jobs, item = queue.{kind}(), (1,)
+jobs.put(item)
+jobs.empty()
+jobs.get()
+jobs.task_done()
+jobs.join()
+jobs.put_nowait(item)
+jobs.get_nowait()
+jobs.qsize()
+"""
+    assert in_main(program) == [
+        *("write jobs structure", "post jobs item item", "read jobs structure"),
+        *("take jobs item item", "write jobs structure", "post jobs", "take jobs"),
+        *("write jobs structure", "post jobs item item", "write jobs structure", "take jobs item item no-wait"),
+        "read jobs structure",
+    ]
+
+
+def test_failed_puts_and_gets_leave_no_order() -> None:
+    program = """
+import queue
+jobs = queue.Queue(1)
+for _ in range(2):
+    try:
+        jobs.put(jobs, timeout=0.001)
+    except queue.Full:
+        pass
+jobs.full()
+jobs.get()
+try:
+    jobs.get(timeout=0.001)
+except queue.Empty:
+    pass
+try:
+    jobs.get(block=False)
+except queue.Empty:
+    pass
+"""
+    assert in_main(program) == [
+        *("write jobs structure", "post jobs item jobs", "read jobs structure"),
+        *("take jobs item jobs", "write jobs structure", "read jobs structure"),
+    ]
+
+
+def test_queue_with_methods_of_its_own() -> None:
+    program = """
+import queue
+class Own(queue.Queue):
+    def _init(self, maxsize): self.data = []
+    def _put(self, item): self.data.append(item)
+    def _get(self): return self.data.pop()
+    def _qsize(self): return len(self.data)
+class Chained(Own):
+    def _put(self, item): super()._put(item)
+jobs, item = Chained(), object()
+jobs.put(item)
+jobs.get()
+"""
+    assert in_main(program) == [
+        *("write jobs structure", "post jobs item item", "take jobs item item", "write jobs structure"),
+    ]
+
+
+def test_simple_queue() -> None:
+    program = """
+import queue
+jobs, item = queue.SimpleQueue(), object()
+jobs.put(item)
+jobs.put_nowait(item)
+jobs.get()
+jobs.get(block=False)
+jobs.empty()
+try:
+    jobs.get_nowait()
+except queue.Empty:
+    pass
+"""
+    assert in_main(program) == [
+        *("write jobs structure", "post jobs item item") * 2,
+        *("take jobs item item", "write jobs structure", "write jobs structure", "take jobs item item no-wait"),
+        *("read jobs structure", "read jobs structure"),
+    ]
+
+
+# Futures
+
+
+def test_executor() -> None:
+    program = """
+from concurrent.futures import ThreadPoolExecutor
+with ThreadPoolExecutor(1) as executor:
+    future = executor.submit(len, ())
+    future.result()
+"""
+    lines = logged(program)
+    assert [line for line in lines if "future" in line or "entry" in line] == [
+        *("1 post future start", "2 take future start", "2 entry", "2 post future", "1 take future"),
+    ]
+    assert lines[-2:] == ["2 exit", "1 join 2"]
+
+
+def test_an_exception_is_a_result_and_a_timeout_is_not() -> None:
+    program = """
+from concurrent.futures import Future
+future = Future()
+try:
+    future.result(0.001)
+except TimeoutError:
+    pass
+future.set_running_or_notify_cancel()
+future.set_exception(KeyError())
+try:
+    future.set_result(1)
+except Exception:
+    pass
+try:
+    future.result()
+except KeyError:
+    pass
+"""
+    assert in_main(program) == ["post future", "take future"]
+
+
+def test_a_cancelled_future() -> None:
+    program = """
+from concurrent.futures import Future, CancelledError
+future, running = Future(), Future()
+future.cancel()
+try:
+    future.result()
+except CancelledError:
+    pass
+running.set_running_or_notify_cancel()
+running.cancel()
+"""
+    assert in_main(program) == ["post future", "take future"]
+
+
+def test_wait_and_as_completed() -> None:
+    program = """
+from concurrent.futures import Future, as_completed, wait
+import threading
+first, second = Future(), Future()
+def work():
+    first.set_result(1)
+    second.set_result(2)
+thread = threading.Thread(target=work)
+thread.start()
+wait([first])
+for future in as_completed([second]):
+    pass
+"""
+    lines = [line for line in logged(program) if "post" in line or "take" in line]
+    assert [line.replace("future", "second") for line in lines if "first" in line] == ["2 post first", "1 take first"]
+    assert lines[-1].startswith("1 take")
+    assert len(lines) == 4
+
+
+# What is not the program's own
+
+
+def test_nothing_is_logged_of_code_that_is_not_instrumented() -> None:
+    with recording() as log, primitives.watching():
+        program = prepared("")
+        lock, event = threading.Lock(), threading.Event()
+        with lock:
+            event.set()
+        assert shown(log, program) == []
+
+
+def test_nothing_is_logged_when_paused() -> None:
+    with recording() as log, primitives.watching():
+        program = prepared("import threading\nlock = threading.Lock()\ndef use():\n    with lock: pass")
+        _log.pause()
+        program["use"]()
+        _log.resume()
+        assert shown(log, program) == []

@@ -1,0 +1,483 @@
+"""Each rule of the resolver: a short log, and the trace it must give."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from recorder.raw import NAMES, M, Resolved, module, record
+
+L, C, Q, S, B, F = 0x1000, 0x2000, 0x3000, 0x4000, 0x5000, 0x6000
+
+# sites 1.. of a module with functions f (1), g (2): regions by number
+REGIONS = [
+    ("m:f", "function"),
+    ("m:g", "function"),
+    ("m:loops", "function", 1, 1, True),
+    ("m:run", "function", 1, 1, False, True),
+    ("m:f/loop:3", "loop"),
+    ("m:f/statement:4", "statement"),
+    ("m:f/with:5", "lock-block"),
+    ("m:main", "outer"),
+]
+PROBES = [
+    ("begin", 1, 0, 1, "", "", 0),  # 1: f
+    ("end", 1, 0, 1, "", "", 0),  # 2
+    ("begin", 2, 0, 2, "", "", 1),  # 3: g
+    ("end", 2, 0, 2, "", "", 1),  # 4
+    ("begin", 3, 0, 1, "", "", 2),  # 5: loops
+    ("end", 3, 0, 1, "", "", 2),  # 6
+    ("begin", 4, 0, 1, "", "", 3),  # 7: run, a trampoline
+    ("end", 4, 0, 1, "", "", 3),  # 8
+    ("begin", 5, 0, 1, "", "", 4),  # 9: an iteration
+    ("end", 5, 0, 1, "", "", 4),  # 10
+    ("aug_attr", 6, 0, 1, "x", "m", 5),  # 11: m.x += ...
+    ("with", 7, 0, 1, "", "", 6),  # 12
+    ("begin", 8, 0, 1, "", "", 7),  # 13: main
+    ("end", 8, 0, 1, "", "", 7),  # 14
+    ("store_attr", 9, 0, 1, "x"),  # 15: another statement of f
+    ("load_attr", 9, 4, 1, "x"),  # 16: an expression of f
+    ("store_attr", 10, 0, 2, "x"),  # 17: a statement of g
+]
+DEFINITIONS = [module(PROBES, regions=REGIONS), *NAMES, ["region", 7, "transfer"]]
+
+
+def resolved(*records: tuple[int, ...], definitions: list[list[object]] = DEFINITIONS) -> str:
+    return Resolved(definitions).feed(*records).notation()
+
+
+def r(thread: int = 1, name: int = 1, **more: object) -> tuple[int, ...]:
+    return record(thread, "read", M, name, **more)  # type: ignore[arg-type]
+
+
+def w(thread: int = 1, name: int = 1, **more: object) -> tuple[int, ...]:
+    return record(thread, "write", M, name, **more)  # type: ignore[arg-type]
+
+
+def aug(op: str, site: int = 11) -> tuple[int, ...]:
+    return record(1, op, M, 1, site=site, flag="augmented")
+
+
+def test_accesses() -> None:
+    assert resolved(r(), w(2), r(1, 2)) == "T1:r(m.x) T2:w(m.x) T1:r(m.y)"
+
+
+# Objects
+
+
+def test_an_address_that_is_used_again_is_another_location() -> None:
+    access = record(1, "read", 64, 1, type=1)
+    given = resolved(access, access, record(0, "free", 64), access, definitions=[*NAMES, ["type", 1, "m", "A"]])
+    assert given == "T1:r(A.x (A #1)) T1:r(A.x (A #1)) T1:r(A.x (A #2))"
+
+
+def test_the_death_of_the_unknown_is_nothing() -> None:
+    assert resolved(record(0, "free", 64), r()) == "T1:r(m.x)"
+
+
+@pytest.mark.parametrize("first", ["field", "hash"])
+def test_a_namespace_is_its_object(first: str) -> None:
+    """`obj.x` and `vars(obj)["x"]` are one location, whichever comes first, before or after the alias is known."""
+    field, hashed = record(1, "read", 64, 1, type=1), record(1, "write", 128, 101, "hash", type=2)
+    alias = record(1, "alias", 128, 64, type=1)
+    definitions = [*NAMES, ["type", 1, "m", "A"], ["type", 2, "builtins", "dict"]]
+    records = [field, alias, hashed, field] if first == "field" else [alias, hashed, field]
+    expected = ["T1:r(A.x (A #1))", "T1:w(A.x (A #1))", "T1:r(A.x (A #1))"]
+    assert resolved(*records, definitions=definitions) == " ".join(expected[first == "hash" :])
+
+
+def test_a_global_by_its_key() -> None:
+    assert resolved(record(1, "write", M, 101, "hash"), r()) == "T1:w(m.x) T1:r(m.x)"
+
+
+def test_a_namespace_that_outlives_its_object() -> None:
+    definitions = [*NAMES, ["type", 1, "m", "A"], ["type", 2, "builtins", "dict"], ["key", 3, 102, "'y'"]]
+    old, new = record(1, "read", 128, 101, "hash", type=2), record(1, "read", 128, 102, "hash", type=2)
+    given = resolved(
+        *(record(1, "alias", 128, 64, type=1), old, record(0, "free", 64), record(1, "read", 64, 1, type=1), old, new),
+        definitions=definitions,
+    )
+    assert given == "T1:r(A.x (A #1)) T1:r(A.x (A #2)) T1:r(A.x (A #1)) T1:r(dict #1['y'])"
+
+
+def test_a_key_that_dies_is_another_key() -> None:
+    access = record(1, "read", 64, 128, "object", type=1)
+    definitions = [["type", 1, "builtins", "dict"]]
+    given = resolved(access, access, record(0, "free", 128), access, definitions=definitions)
+    assert given == "T1:r(dict #1[<object #1>]) T1:r(dict #1[<object #1>]) T1:r(dict #1[<object #2>])"
+
+
+def test_structure_and_whole_have_no_key() -> None:
+    definitions = [["type", 1, "builtins", "dict"]]
+    records = [record(1, "write", 64, key, kind, type=1) for kind in ("structure", "whole") for key in (0, 5, 5)]
+    given = resolved(*records, definitions=definitions)
+    assert given == " ".join(["T1:w(dict #1 (structure))"] * 3 + ["T1:w(dict #1[<any key>])"] * 3)
+
+
+# Regions
+
+
+def test_functions() -> None:
+    given = resolved(record(1, "begin", site=1), r(), record(1, "end", site=2))
+    assert given == "T1:begin(m:f) T1:r(m.x) T1:end(m:f)"
+
+
+def test_an_end_closes_what_is_inside() -> None:
+    given = resolved(*(record(1, "begin", site=site) for site in (1, 3, 9)), record(1, "end", site=2))
+    assert given == "T1:begin(m:f) T1:begin(m:g) T1:begin(m:f/loop:3) T1:end(m:f/loop:3) T1:end(m:g) T1:end(m:f)"
+
+
+def test_an_end_of_what_is_not_open_is_dropped() -> None:
+    given = resolved(record(1, "begin", site=1), record(1, "end", site=4), record(2, "end", site=2))
+    assert given == "T1:begin(m:f)"
+
+
+def test_a_recursive_function_ends_from_the_inside() -> None:
+    begin, end = record(1, "begin", site=1), record(1, "end", site=2)
+    assert resolved(begin, begin, end, r(), end) == ("T1:begin(m:f) T1:begin(m:f) T1:end(m:f) T1:r(m.x) T1:end(m:f)")
+
+
+def test_annotated_regions_and_lock_blocks() -> None:
+    given = resolved(
+        *(record(1, "region", 0, 7), record(1, "block", site=12), record(1, "block_end", site=12)),
+        record(1, "region_end", 0, 7),
+    )
+    assert given == "T1:begin(transfer) T1:begin(m:f/with:5) T1:end(m:f/with:5) T1:end(transfer)"
+
+
+def origins(*records: tuple[int, ...]) -> list[tuple[str, str]]:
+    """(region, origin) of each begin."""
+    log = Resolved(DEFINITIONS).feed(*records)
+    return [
+        (log.symbols.regions[target], log.symbols.regions.get(target, "origin"))
+        for batch in log.trace().batches()
+        for _, op, target, _ in batch.rows()
+        if op == 6
+    ]
+
+
+@pytest.mark.parametrize("start", ["thread", "entry"])
+@pytest.mark.parametrize(
+    ("sites", "expected"),
+    [
+        ([5], [("m:loops", "outer")]),
+        ([1, 5], [("m:f", "function"), ("m:loops", "function")]),
+        ([7, 5], [("m:run", "outer"), ("m:loops", "outer")]),
+        ([7, 1, 5], [("m:run", "outer"), ("m:f", "function"), ("m:loops", "function")]),
+        ([7, 8, 5], [("m:run", "outer"), ("m:loops", "outer")]),
+        ([13, 5], [("m:main", "outer"), ("m:loops", "function")]),
+        ([9, 5], [("m:f/loop:3", "loop"), ("m:loops", "function")]),
+        ([5, 6, 5], [("m:loops", "outer"), ("m:loops", "function")]),
+    ],
+)
+def test_entry_functions(start: str, sites: list[int], expected: list[tuple[str, str]]) -> None:
+    steps = [record(1, "end" if site in (6, 8) else "begin", site=site) for site in sites]
+    assert origins(record(1, start), *steps) == expected
+
+
+def test_a_function_that_is_no_entry_is_ordinary() -> None:
+    assert origins(record(1, "begin", site=5), record(1, "begin", site=7)) == [
+        ("m:loops", "function"),
+        ("m:run", "function"),
+    ]
+
+
+# Augmented assignments
+
+S4 = "m:f/statement:4"
+
+
+def test_an_augmented_assignment_is_a_region() -> None:
+    assert resolved(aug("read"), aug("write")) == f"T1:begin({S4}) T1:r(m.x) T1:w(m.x) T1:end({S4})"
+
+
+def test_a_call_inside_an_augmented_assignment() -> None:
+    given = resolved(aug("read"), record(1, "begin", site=3), w(site=17), record(1, "end", site=4), aug("write"))
+    assert given == (f"T1:begin({S4}) T1:r(m.x) T1:begin(m:g) T1:w(m.x) T1:end(m:g) T1:w(m.x) T1:end({S4})")
+
+
+def test_recursion_inside_an_augmented_assignment() -> None:
+    begin, end = record(1, "begin", site=1), record(1, "end", site=2)
+    given = resolved(aug("read"), begin, aug("read"), aug("write"), end, aug("write"))
+    assert given == (
+        f"T1:begin({S4}) T1:r(m.x) T1:begin(m:f) T1:begin({S4}) T1:r(m.x) T1:w(m.x) T1:end({S4}) T1:end(m:f)"
+        f" T1:w(m.x) T1:end({S4})"
+    )
+
+
+@pytest.mark.parametrize(
+    ("then", "ends"),
+    [
+        ([aug("read")], True),
+        ([w(site=15)], True),
+        ([record(1, "begin", site=9)], True),
+        ([record(1, "block", site=12)], True),
+        ([r(site=16)], False),
+        ([record(1, "begin", site=3), w(site=17)], False),
+        ([w(2, site=15)], False),
+    ],
+)
+def test_an_augmented_assignment_whose_right_side_failed(then: list[tuple[int, ...]], ends: bool) -> None:
+    given = resolved(aug("read"), *then)
+    assert given.startswith(f"T1:begin({S4}) T1:r(m.x) T1:end({S4})") is ends
+    assert (f"end({S4})" in given) is ends
+
+
+def test_an_abandoned_assignment_ends_with_its_function() -> None:
+    given = resolved(record(1, "begin", site=1), aug("read"), record(1, "end", site=2))
+    assert given == f"T1:begin(m:f) T1:begin({S4}) T1:r(m.x) T1:end({S4}) T1:end(m:f)"
+
+
+# Locks
+
+
+def acq(thread: int, lock: int = L, count: int = 1, **more: object) -> tuple[int, ...]:
+    return record(thread, "acquire", lock, count, **more)  # type: ignore[arg-type]
+
+
+def rel(thread: int, lock: int = L, count: int = 1, **more: object) -> tuple[int, ...]:
+    return record(thread, "release", lock, count, **more)  # type: ignore[arg-type]
+
+
+def test_only_the_outermost_acquire_and_release() -> None:
+    given = resolved(acq(1), acq(1), r(), rel(1), r(), rel(1), acq(2))
+    assert given == "T1:acq(lock #1) T1:r(m.x) T1:r(m.x) T1:rel(lock #1) T2:acq(lock #1)"
+
+
+def test_all_at_once() -> None:
+    given = resolved(acq(1), acq(1), rel(1, count=0), acq(2), rel(2), acq(1, count=2), rel(1), r(), rel(1))
+    assert given == (
+        "T1:acq(lock #1) T1:rel(lock #1) T2:acq(lock #1) T2:rel(lock #1) T1:acq(lock #1) T1:r(m.x) T1:rel(lock #1)"
+    )
+
+
+def test_a_lock_that_was_held_from_the_start() -> None:
+    given = resolved(record(1, "held", L, 1), rel(1), acq(2))
+    assert given == "T1:acq(lock #1) T1:rel(lock #1) T2:acq(lock #1)"
+
+
+def test_a_release_whose_acquire_was_not_seen() -> None:
+    assert resolved(rel(1), acq(2)) == "T1:acq(lock #1) T1:rel(lock #1) T2:acq(lock #1)"
+
+
+def test_a_lock_released_by_another_is_a_hand_over_from_then_on() -> None:
+    given = resolved(acq(1), rel(1), acq(1), rel(2), acq(1), rel(1), acq(2))
+    assert given == (
+        "T1:acq(lock #1) T1:rel(lock #1) T1:acq(lock #1) T1:rel(lock #1) T2:post(lock #1 hand-over 1)"
+        " T1:take(lock #1 hand-over 1) T1:post(lock #1 hand-over 2) T2:take(lock #1 hand-over 2)"
+    )
+
+
+def test_a_release_that_was_not_seen() -> None:
+    assert resolved(acq(1), acq(2)) == "T1:acq(lock #1) T1:rel(lock #1) T2:acq(lock #1)"
+
+
+def test_a_lock_that_an_ended_thread_holds() -> None:
+    given = resolved(record(1, "fork", 0, 2), acq(2), record(2, "exit"), record(1, "join", 0, 2), acq(1))
+    assert given == "T1:fork(T2) T2:acq(lock #1) T1:join(T2) T1:acq(lock #1 #2)"
+
+
+def test_a_new_lock_at_an_old_address() -> None:
+    given = resolved(acq(1), rel(1), record(0, "free", L), acq(2))
+    assert given == "T1:acq(lock #1) T1:rel(lock #1) T2:acq(lock #2)"
+
+
+def test_a_loop_excludes_and_is_never_handed_over() -> None:
+    log = Resolved().feed(acq(1, flag="loop"), rel(2, flag="loop"), acq(2, flag="loop"))
+    assert log.notation() == "T1:acq(loop #1) T1:rel(loop #1) T2:acq(loop #1)"
+    assert log.symbols.locks.get(0, "kind") == "loop"
+
+
+def test_names_of_primitives() -> None:
+    definitions = [["primitive", L, "lock", "Account.lock"], ["primitive", Q, "queue", ""]]
+    given = resolved(acq(1), acq(1, lock=0x9000), record(1, "post", Q, 5, "item"), definitions=definitions)
+    assert given == "T1:acq(Account.lock) T1:acq(lock #1) T1:post(queue #1 item 1)"
+
+
+# Conditions
+
+
+def test_a_condition_that_was_notified() -> None:
+    given = resolved(
+        *(acq(1), record(1, "wait", C, L), rel(1, count=0), acq(2), record(2, "post", C), rel(2)),
+        *(acq(1), record(1, "woken", C, 1), rel(1)),
+    )
+    assert given == (
+        "T1:acq(lock #1) T1:rel(lock #1) T2:acq(lock #1) T2:post(event #1) T2:rel(lock #1)"
+        " T1:take(event #1) T1:acq(lock #1) T1:rel(lock #1)"
+    )
+
+
+def test_a_condition_whose_wait_ran_out() -> None:
+    given = resolved(acq(1), record(1, "wait", C, L), rel(1), acq(1), record(1, "woken", C, 0), r())
+    assert given == "T1:acq(lock #1) T1:rel(lock #1) T1:acq(lock #1) T1:r(m.x)"
+
+
+@pytest.mark.parametrize("then", [r(), record(1, "exit"), rel(1)])
+def test_an_acquire_is_not_held_back_for_ever(then: tuple[int, ...]) -> None:
+    given = resolved(acq(1), record(1, "wait", C, L), rel(1), acq(1), then)
+    assert given.startswith("T1:acq(lock #1) T1:rel(lock #1) T1:acq(lock #1)")
+
+
+def test_an_acquire_that_is_held_back_at_the_end() -> None:
+    given = resolved(acq(1), record(1, "wait", C, L), rel(1), acq(1))
+    assert given == "T1:acq(lock #1) T1:rel(lock #1) T1:acq(lock #1)"
+
+
+# Semaphores
+
+
+def take(thread: int) -> tuple[int, ...]:
+    return record(thread, "take", S, 0, "permit")
+
+
+def post(thread: int) -> tuple[int, ...]:
+    return record(thread, "post", S, 0, "permit")
+
+
+def permits(count: int) -> tuple[int, ...]:
+    return record(1, "semaphore", S, count)
+
+
+def test_a_semaphore_of_one_permit_is_a_lock() -> None:
+    given = resolved(permits(1), take(1), post(1), take(2), post(2))
+    assert given == "T1:acq(semaphore #1) T1:rel(semaphore #1) T2:acq(semaphore #1) T2:rel(semaphore #1)"
+
+
+def test_a_semaphore_of_one_permit_that_another_returns() -> None:
+    given = resolved(permits(1), take(1), post(1), take(1), post(2), take(1), post(1), take(2))
+    assert given == (
+        "T1:acq(semaphore #1) T1:rel(semaphore #1) T1:acq(semaphore #1) T1:rel(semaphore #1)"
+        " T2:post(semaphore #1 permit 1) T1:take(semaphore #1 permit 1)"
+        " T1:post(semaphore #1 permit 2) T2:take(semaphore #1 permit 2)"
+    )
+
+
+def test_the_nth_acquire_takes_the_post_of_the_release_that_made_room() -> None:
+    given = resolved(permits(2), take(1), take(2), post(1), take(3), post(3), post(2), take(1))
+    assert given == (
+        "T1:post(semaphore #1 permit 1) T3:take(semaphore #1 permit 1)"
+        " T3:post(semaphore #1 permit 2) T2:post(semaphore #1 permit 3) T1:take(semaphore #1 permit 2)"
+    )
+
+
+def test_a_semaphore_without_permits() -> None:
+    given = resolved(permits(0), post(1), take(2))
+    assert given == "T1:post(semaphore #1 permit 1) T2:take(semaphore #1 permit 1)"
+
+
+def test_a_semaphore_nobody_saw_made() -> None:
+    """It had at least as many permits as were out at once."""
+    given = resolved(take(1), take(2), post(1), take(3))
+    assert given == "T1:post(semaphore #1 permit 1) T3:take(semaphore #1 permit 1)"
+
+
+# Barriers, queues, events, futures
+
+
+def test_barrier_phases() -> None:
+    arrive, depart = (lambda t, op=op: record(t, op, B) for op in ("arrive", "depart"))
+    given = resolved(record(1, "barrier", B, 2), arrive(1), arrive(2), depart(2), arrive(2), depart(1), arrive(1))
+    assert given == (
+        "T1:post(barrier #1 phase 1) T2:post(barrier #1 phase 1) T2:take(barrier #1 phase 1)"
+        " T2:post(barrier #1 phase 2) T1:take(barrier #1 phase 1) T1:post(barrier #1 phase 2)"
+    )
+
+
+def test_a_barrier_that_was_broken() -> None:
+    arrive, depart = (lambda t, op=op: record(t, op, B) for op in ("arrive", "depart"))
+    given = resolved(record(1, "barrier", B, 2), arrive(1), arrive(1), arrive(2), depart(1), depart(2), depart(3))
+    assert given == (
+        "T1:post(barrier #1 phase 1) T1:post(barrier #1 phase 1) T2:post(barrier #1 phase 1)"
+        " T1:take(barrier #1 phase 1) T2:take(barrier #1 phase 1)"
+    )
+
+
+def test_a_take_gets_the_oldest_post_of_the_same_item() -> None:
+    put, get = (lambda t, item, op=op: record(t, op, Q, item, "item") for op in ("post", "take"))
+    given = resolved(put(1, 5), put(1, 6), put(2, 5), get(3, 6), get(3, 5), get(4, 5), get(4, 5), put(1, 5))
+    assert given == (
+        "T1:post(queue #1 item 1) T1:post(queue #1 item 2) T2:post(queue #1 item 3) T3:take(queue #1 item 2)"
+        " T3:take(queue #1 item 1) T4:take(queue #1 item 3) T1:post(queue #1 item 4)"
+    )
+
+
+def test_a_future_is_handed_over_twice() -> None:
+    given = resolved(
+        *(record(1, "post", F, 0, "start"), record(2, "take", F, 0, "start")),
+        *(record(2, "post", F), record(1, "take", F)),
+    )
+    assert given == ("T1:post(future #1 start) T2:take(future #1 start) T2:post(future #1) T1:take(future #1)")
+
+
+# Threads
+
+
+def test_fork_and_join() -> None:
+    given = resolved(record(1, "fork", 0, 2), w(2), record(2, "exit"), record(1, "join", 0, 2), r())
+    assert given == "T1:fork(T2) T2:w(m.x) T1:join(T2) T1:r(m.x)"
+
+
+def test_names_of_threads() -> None:
+    threads = [["thread", 1, "MainThread"], ["thread", 2, "worker", "thread"], ["thread", 3, "worker", "task"]]
+    assert resolved(r(1), r(2), r(3), definitions=[*NAMES, *threads]) == (
+        "MainThread:r(m.x) worker:r(m.x) worker #2:r(m.x)"
+    )
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        [record(1, "fork", 0, 1)],
+        [record(1, "join", 0, 1)],
+        [record(1, "join", 0, 9)],
+        [record(2, "exit"), record(1, "join", 0, 2)],
+        [record(1, "fork", 0, 2), record(3, "fork", 0, 2)],
+        [r(2), record(1, "fork", 0, 2)],
+        [record(1, "fork", 0, 2), record(1, "join", 0, 2), r(2)],
+        [record(1, "fork", 0, 1 << 40)],
+        [r(0), r(1 << 30)],
+    ],
+)
+def test_odd_threads_are_dropped(odd: list[tuple[int, ...]]) -> None:
+    log = Resolved(DEFINITIONS).feed(*odd)
+    assert len(log.trace()) < len(odd) + 1
+    counters = log.recording.counters
+    assert counters["strange"] + counters["unmatched"] + counters["of ended threads"] > 0
+
+
+def test_what_an_ended_thread_does_is_dropped_and_counted() -> None:
+    log = Resolved(DEFINITIONS).feed(record(2, "begin", site=1), record(2, "exit"), r(2), r(1))
+    assert log.notation() == "T2:begin(m:f) T2:end(m:f) T1:r(m.x)"
+    assert log.recording.counters["of ended threads"] == 1
+
+
+def test_a_join_closes_what_the_thread_left_open() -> None:
+    given = resolved(record(1, "fork", 0, 2), record(2, "begin", site=1), record(1, "join", 0, 2))
+    assert given == "T1:fork(T2) T2:begin(m:f) T2:end(m:f) T1:join(T2)"
+
+
+def test_a_hundred_thousand_tasks() -> None:
+    log = Resolved(NAMES)
+    log.define(["thread", number, f"Task-{number}", "task"] for number in range(2, 100_002))
+    records = [
+        step
+        for number in range(2, 100_002)
+        for step in (record(1, "fork", 0, number), w(number), record(number, "exit"), record(1, "join", 0, number))
+    ]
+    assert len(log.feed(*records).trace()) == 300_000
+
+
+# Memory
+
+
+def test_memory_follows_what_is_alive() -> None:
+    log = Resolved(NAMES)
+    objects = np.arange(1, 1001)
+    churn = [step for i in objects for step in (record(1, "write", 64 * int(i), 1), record(0, "free", 64 * int(i)))]
+    log.feed(*churn)
+    before = log.recording._resolver.memory()
+    for _ in range(50):
+        log.feed(*churn)
+    assert log.recording._resolver.memory() == before
+    assert len(log.symbols.variables) == 51_000

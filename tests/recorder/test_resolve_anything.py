@@ -1,0 +1,71 @@
+"""Whatever is in the log, what comes out is well-formed: the trace's own validation is the judge."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from recorder.raw import RECORD, M, Resolved
+from recorder.test_resolve import DEFINITIONS, PROBES
+
+# Few values, so that records have to do with each other; and some that nothing knows.
+addresses = st.sampled_from([0, 64, 128, 192, M, 1 << 63])
+keys = st.sampled_from([0, 1, 2, 3, 7, 64, 101, 128, 1 << 63])
+sites = st.integers(0, len(PROBES) + 2)
+threads = st.sampled_from([1, 2, 3, 3, 0, 1 << 31])
+flags = st.sampled_from([0, 0, 1, 2, 4, 3])
+records = st.tuples(addresses, keys, st.integers(0, 3), sites, threads, st.integers(0, 27), st.integers(0, 9), flags)
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.lists(records, max_size=60), st.integers(1, 60))
+def test_any_records_give_a_well_formed_trace(rows: list[tuple[int, ...]], cut: int) -> None:
+    log = Resolved(DEFINITIONS)
+    for start in range(0, len(rows), cut):
+        log.feed(*rows[start : start + cut])
+    trace = log.trace()
+    assert len(set(trace.symbols.variables)) == len(trace.symbols.variables), "two locations share a name"
+    assert len(set(trace.symbols.locks)) == len(trace.symbols.locks)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.binary(max_size=2000))
+def test_any_bytes_give_a_well_formed_trace(soup: bytes) -> None:
+    log = Resolved(DEFINITIONS)
+    log.recording.feed(np.frombuffer(soup.ljust(len(soup) + -len(soup) % 8, b"\0"), np.uint64).view(np.uint8).copy())
+    log.trace()
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_long_logs(seed: int) -> None:
+    """With all kinds of things alive at the same time, in pieces, and through growth of every table."""
+    rng = np.random.default_rng(seed)
+    count = 20_000
+    rows = np.zeros(count, RECORD)
+    spread = random.Random(seed).choice([4, 50, 3000])
+    rows["object"] = 64 * rng.integers(0, spread, count)
+    rows["key"] = rng.integers(0, spread, count) * rng.choice([1, 64], count)
+    rows["type"] = rng.integers(0, 4, count)
+    rows["site"] = rng.integers(0, len(PROBES) + 2, count)
+    rows["thread"] = rng.integers(0, 40, count)
+    rows["op"] = rng.choice([*range(27), *[0, 1] * 10, *[10, 11] * 2], count)
+    # threads that end at once would leave nothing to look at
+    rare = rng.random(count) < 0.98
+    rows["op"][np.isin(rows["op"], [4, 5, 13]) & rare] = 1
+    rows["key_kind"] = rng.integers(0, 8, count)
+    rows["flags"] = rng.choice([0, 0, 0, 1, 2], count)
+    log = Resolved(DEFINITIONS)
+    at = 0
+    while at < count:
+        piece = rows[at : at + int(rng.integers(1, 3000))]
+        log.recording.feed(piece.view(np.uint8))
+        at += len(piece)
+    trace = log.trace()
+    assert len(trace) > count // 4
+    assert len(set(trace.symbols.variables)) == len(trace.symbols.variables)
+    handovers = trace.symbols.handovers
+    assert len(set(handovers)) == len(handovers)

@@ -1,0 +1,228 @@
+"""The tape: small recordings in memory, large ones on disk, and what is on disk is readable at every moment."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import atomsan
+from atomsan import OutputError
+from atomsan.recorder.resolving import Recording
+from atomsan.recorder.tape import Tape
+from atomsan.trace.events import Batch
+from atomsan.trace.meta import TraceMeta
+from atomsan.trace.reading import open_trace
+from atomsan.trace.symbols import KINDS, Symbols
+from atomsan.trace.trace import Trace
+from recorder.raw import NAMES, M, log, record
+
+TESTS = Path(__file__).parent.parent
+
+
+class Writing:
+    """A tape, and somebody who writes a new variable with each batch."""
+
+    def __init__(self, path: Path | None = None, **options: object) -> None:
+        self.symbols = Symbols()
+        self.meta = TraceMeta("test", "recording", complete=False, program="bank.py", command_line=["bank.py", "1"])
+        self.now = 0.0
+        self.tape = Tape(self.symbols, self.meta, path, clock=lambda: self.now, **options)  # type: ignore[arg-type]
+        self.symbols.threads.intern("T1")
+        self.events = 0
+
+    def write(self, count: int = 10) -> None:
+        target = self.symbols.variables.intern(f"x{len(self.symbols.variables)}")
+        columns = (np.zeros(count, np.uint32), np.zeros(count, np.uint8), np.full(count, target, np.uint32))
+        self.tape.write(Batch(self.events, *columns, np.full(count, 0xFFFFFFFF, np.uint32)))
+        self.events += count
+
+    def variables(self) -> list[str]:
+        trace = Trace.from_source(self.tape)
+        assert trace.notation() == Trace.from_source(self.tape.reopened()).notation()
+        return [event.target for event in trace.events()]
+
+
+def expected(batches: int, count: int = 10) -> list[str]:
+    return [f"x{i}" for i in range(batches) for _ in range(count)]
+
+
+def test_a_small_recording_stays_in_memory() -> None:
+    writing = Writing(most_in_memory=100)
+    for i in range(5):
+        writing.write()
+        assert writing.variables() == expected(i + 1)
+    assert writing.tape._directory is None
+    writing.tape.finish()
+    assert writing.variables() == expected(5)
+
+
+def test_a_large_one_goes_to_disk_and_away_again() -> None:
+    with Writing(most_in_memory=25).tape as tape:
+        writing = Writing(most_in_memory=25)
+        for i in range(9):
+            writing.write()
+            assert writing.variables() == expected(i + 1)
+        writing.tape.finish()
+        assert writing.variables() == expected(9)
+        directory = writing.tape._directory
+        assert directory is not None
+        assert directory.is_dir()
+        writing.tape.close()
+        assert not directory.exists()
+        assert tape.events == 0
+
+
+def test_a_path_is_written_from_the_beginning(tmp_path: Path) -> None:
+    path = tmp_path / "t.atomtrace"
+    writing = Writing(path)
+    assert path.is_dir()
+    writing.write()
+    writing.now = 1.5
+    writing.write()
+    found = atomsan.load(path)
+    assert [event.target for event in found.events()] == expected(2)
+    assert not found.meta.complete
+    assert (found.meta.program, found.meta.command_line) == ("bank.py", ["bank.py", "1"])
+    writing.write()
+    writing.meta.complete = True
+    writing.meta.seconds = 2.0
+    writing.tape.finish()
+    found = atomsan.load(path)
+    assert [event.target for event in found.events()] == expected(3)
+    assert (found.meta.complete, found.meta.seconds, found.meta.warnings) == (True, 2.0, [])
+    assert writing.variables() == expected(3)
+    assert set(os.listdir(path)) == {"meta.json", "events.arrows", *(f"{kind}.arrows" for kind in KINDS)}
+
+
+def test_the_last_words_of_a_program_that_falls_silent_are_flushed(tmp_path: Path) -> None:
+    writing = Writing(tmp_path / "t.atomtrace")
+    recording = Recording(shared=False)
+    recording.idle = writing.tape.flush_if_due
+    writing.write()
+    recording.drain()
+    assert len(atomsan.load(tmp_path / "t.atomtrace")) == 0
+    writing.now = 1
+    recording.drain()
+    assert len(atomsan.load(tmp_path / "t.atomtrace")) == 10
+
+
+def test_a_reader_sees_what_was_there_when_it_began(tmp_path: Path) -> None:
+    """Events that come while it reads may use symbols that it did not read."""
+    writing = Writing(tmp_path / "t.atomtrace", flush_seconds=0.0)
+    writing.write()
+    reader = open_trace(tmp_path / "t.atomtrace")
+    writing.write()
+    assert len(Trace.from_source(reader)) == 10
+    assert len(atomsan.load(tmp_path / "t.atomtrace")) == 20
+
+
+def test_what_is_known_later_is_written_later(tmp_path: Path) -> None:
+    writing = Writing(tmp_path / "t.atomtrace")
+    writing.meta.program = "other.py"
+    writing.now = 5
+    writing.write()
+    assert atomsan.load(tmp_path / "t.atomtrace").meta.program == "other.py"
+
+
+def test_another_format_is_written_at_the_end(tmp_path: Path) -> None:
+    writing = Writing(tmp_path / "t.std")
+    writing.write(2)
+    assert not (tmp_path / "t.std").exists()
+    writing.tape.finish()
+    assert (tmp_path / "t.std").read_text() == "T1|r(x0)|-\n" * 2
+
+
+@pytest.mark.parametrize("most", [5, 100])
+@pytest.mark.parametrize("name", ["t.atomtrace", "t.std", "t.parquet"])
+def test_saving(tmp_path: Path, most: int, name: str) -> None:
+    writing = Writing(most_in_memory=most)
+    writing.write()
+    writing.meta.complete = True
+    writing.tape.finish()
+    writing.tape.save(tmp_path / name)
+    assert [event.target for event in atomsan.load(tmp_path / name).events()] == expected(1)
+    writing.tape.close()
+
+
+def test_nothing_is_replaced_unless_forced(tmp_path: Path) -> None:
+    path = tmp_path / "t.atomtrace"
+    Writing(path).tape.finish()
+    with pytest.raises(OutputError, match="exists already"):
+        Writing(path)
+    Writing(path, force=True).tape.finish()
+    (tmp_path / "precious.atomtrace").mkdir()
+    with pytest.raises(OutputError, match="not a trace bundle"):
+        Writing(tmp_path / "precious.atomtrace", force=True)
+    with pytest.raises(OutputError, match="cannot be written"):
+        Writing(tmp_path / "missing" / "t.atomtrace")
+
+
+KILLED = """
+import sys
+from pathlib import Path
+sys.path.insert(0, {tests!r})
+from recorder.test_tape import Writing
+writing = Writing(Path({path!r}), flush_seconds=0.0)
+while True:
+    writing.now += 1
+    writing.write(1000)
+    print(writing.events, flush=True)
+"""
+
+
+@pytest.mark.parametrize("after", [1, 7, 40])
+def test_a_writer_that_is_killed(tmp_path: Path, after: int) -> None:
+    path = tmp_path / "t.atomtrace"
+    program = KILLED.format(tests=str(TESTS), path=str(path))
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        for _ in range(after):
+            flushed = int(process.stdout.readline())
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    trace = Trace.from_source(open_trace(path))
+    assert len(trace) >= flushed
+    assert [event.target for event in trace.events()] == expected(len(trace) // 1000, 1000)
+    assert not trace.meta.complete
+    assert trace.meta.warnings
+
+
+# Live
+
+
+def test_a_recording_through_the_ring() -> None:
+    recording = Recording(shared=False, ring_bytes=1 << 13)
+    batches: list[Batch] = []
+    recording.output = batches.append
+    for message in NAMES:
+        recording.send(message)
+    memory = np.frombuffer(recording.memory, np.uint8)
+    head, capacity = memory[16:24].view(np.uint64), 256
+    records = memory[4096:].view(log([record(1, "write", M, 1)]).dtype).reshape(-1, 32)
+    for i in range(1000):
+        records[int(head[0]) % capacity] = log([record(1 + i % 2, "write", M, 1)])
+        head[0] += np.uint64(1)
+        if i % 100 == 0:
+            assert recording.drain()
+            assert not recording.drain()
+    recording.finish()
+    assert sum(map(len, batches)) == recording.events == recording.counters["records"] == 1000
+    assert [batch.first for batch in batches] == list(np.cumsum([0, *map(len, batches)])[:-1])
+    assert not recording.drain()
+
+
+def test_a_recording_for_another_process() -> None:
+    recording = Recording()
+    ring, definitions = recording.descriptors
+    os.write(definitions, b'["thread", 1, "MainThread", "thread"]\n["nonsense"]\n')
+    assert os.fstat(ring).st_size > 1 << 20
+    assert not recording.drain()
+    assert recording.warnings == ["1 definitions could not be read"]
+    recording.finish(complete=False)
+    assert not recording.closed

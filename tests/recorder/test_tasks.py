@@ -1,0 +1,295 @@
+"""What asyncio logs: tasks as threads, and the primitives of the loop."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import textwrap
+from typing import Any
+
+import pytest
+
+from atomsan.recorder import primitives
+from recorder.probing import prepared, recording
+from recorder.watching import logged
+
+
+def run(body: str, setup: str = "", **options: Any) -> list[str]:
+    """What a program logs whose `main` has this body, from its first step to its last."""
+    program = "import asyncio\n" + textwrap.dedent(setup) + "\nasync def main():\n"
+    program += textwrap.indent(textwrap.dedent(body), "    ") + "\nasyncio.run(main())\n"
+    lines = logged(program, **options)
+    return lines[lines.index("2 thread") + 1 : lines.index("2 exit")]
+
+
+def test_a_task_is_a_thread_whose_steps_hold_the_loop() -> None:
+    lines = logged("import asyncio\nasync def main(): await asyncio.sleep(0)\nasyncio.run(main())", loop=True)
+    step = ["2 acquire ?", "2 release ?"]
+    assert lines[:8] == ["1 thread", "1 fork 2", "2 thread", *step, *step, "2 exit"]
+    assert lines[8] == "1 join 2"
+
+
+def test_tasks_have_their_names() -> None:
+    with recording() as log, primitives.watching():
+        prepared(
+            "import asyncio\nasync def main(): await asyncio.create_task(asyncio.sleep(0), name='child')\n"
+            "asyncio.run(main())"
+        )
+        assert ["child", "task"] in [message[2:] for message in log.definitions_of("thread")]
+
+
+def test_fork_and_join() -> None:
+    lines = run("await asyncio.create_task(asyncio.sleep(0))")
+    assert lines == ["2 fork 3", "3 thread", "3 exit", "2 join 3"]
+
+
+def test_gather_joins_each() -> None:
+    lines = run("await asyncio.gather(asyncio.sleep(0), asyncio.sleep(0))")
+    own = [line[2:] for line in lines if line.startswith("2 ")]
+    assert own == ["fork 3", "fork 4", "take ?", "join 3", "join 4"]
+
+
+def test_task_group_wait_and_wait_for() -> None:
+    body = """
+    async with asyncio.TaskGroup() as group:
+        group.create_task(asyncio.sleep(0))
+        group.create_task(asyncio.sleep(0))
+    """
+    lines = run(body)
+    # The last of them wakes the group, after the loop has joined both.
+    woken = lines.index("2 take ?")
+    assert {"1 join 3", "1 join 4"} <= set(lines[:woken])
+    assert "1 post ?" in lines[lines.index("1 join 4") : woken]
+    assert "2 join 3" in run("await asyncio.wait([asyncio.create_task(asyncio.sleep(0))])")
+    assert "2 join 3" in run("await asyncio.wait_for(asyncio.create_task(asyncio.sleep(0)), 5)")
+    assert "2 join 3" in run("for one in asyncio.as_completed([asyncio.sleep(0)]): await one")
+
+
+def test_a_task_that_has_ended_is_joined_by_a_probe_or_wait_for() -> None:
+    ended = "task = asyncio.create_task(asyncio.sleep(0))\nwhile not task.done(): await asyncio.sleep(0)\n"
+    assert "2 join 3" not in run(ended)
+    assert "2 join 3" in run(ended + "await asyncio.wait_for(task, 5)")
+    assert "2 join 3" in run(ended + "task.result()")
+    assert "2 join 3" in run(ended + "awaited(task)", "from atomsan.recorder._sync import awaited")
+
+
+def test_a_future_hands_over() -> None:
+    body = """
+    global future
+    future = asyncio.get_running_loop().create_future()
+    async def child(): future.set_result(1)
+    task = asyncio.create_task(child())
+    await future
+    """
+    assert run(body)[:5] == ["2 fork 3", "3 thread", "3 post future", "3 exit", "2 take future"]
+
+
+def test_a_sleep_orders_nothing() -> None:
+    assert run("await asyncio.sleep(0.001)") == []
+
+
+def test_lock() -> None:
+    body = """
+    async def child():
+        async with «with»[lock]: pass
+    async with «with»[lock]:
+        task = asyncio.create_task(child())
+        await asyncio.sleep(0)
+    await task
+    """
+    assert run(body, "lock = asyncio.Lock()") == [
+        *("2 block lock", "2 acquire lock", "2 fork 3", "3 thread", "3 block lock"),
+        *("2 release lock", "2 block_end lock"),
+        *("3 acquire lock", "3 release lock", "3 block_end lock", "3 exit", "2 join 3"),
+    ]
+
+
+def test_a_lock_that_is_not_got_ends_its_block() -> None:
+    body = """
+    async def child():
+        async with «with»[lock]: pass
+    await lock.acquire()
+    try:
+        await asyncio.wait_for(child(), 0.001)
+    except TimeoutError:
+        pass
+    """
+    lines = [line[2:] for line in run(body, "lock = asyncio.Lock()") if "lock" in line]
+    assert lines == ["acquire lock", "block lock", "block_end lock"]
+
+
+def test_event() -> None:
+    body = """
+    async def child(): await event.wait()
+    task = asyncio.create_task(child())
+    await asyncio.sleep(0)
+    event.set()
+    await task
+    """
+    lines = run(body, "event = asyncio.Event()")
+    assert lines[:5] == ["2 fork 3", "3 thread", "2 post event", "3 take event", "3 exit"]
+
+
+def test_condition() -> None:
+    body = """
+    async def child():
+        async with condition: await condition.wait()
+    task = asyncio.create_task(child())
+    await asyncio.sleep(0)
+    async with condition: condition.notify_all()
+    await task
+    """
+    assert run(body, "condition = asyncio.Condition()\nlock = condition._lock")[1:-1] == [
+        *("3 thread", "3 acquire lock", "3 wait condition lock", "3 release lock"),
+        *("2 acquire lock", "2 post condition", "2 release lock"),
+        *("3 acquire lock", "3 woken condition 1", "3 release lock", "3 exit"),
+    ]
+
+
+def test_condition_that_nobody_notifies() -> None:
+    body = """
+    async with condition:
+        try:
+            async with asyncio.timeout(0.001): await condition.wait()
+        except TimeoutError:
+            pass
+    """
+    assert run(body, "condition = asyncio.Condition()\nlock = condition._lock") == [
+        *("2 acquire lock", "2 wait condition lock", "2 release lock", "2 acquire lock", "2 woken condition"),
+        "2 release lock",
+    ]
+
+
+@pytest.mark.parametrize("kind", ["Semaphore", "BoundedSemaphore"])
+def test_semaphore(kind: str) -> None:
+    setup = f"semaphore = asyncio.{kind}(2)"
+    lines = logged(f"import asyncio\n{setup}\nasync def main():\n  async with semaphore: pass\nasyncio.run(main())")
+    assert [line for line in lines if "semaphore" in line] == [
+        *("1 semaphore semaphore 2", "2 take semaphore permit", "2 post semaphore permit"),
+    ]
+
+
+@pytest.mark.parametrize("kind", ["Queue", "LifoQueue", "PriorityQueue"])
+def test_queue(kind: str) -> None:
+    body = """
+    async def child():
+        await jobs.get()
+        jobs.task_done()
+    task = asyncio.create_task(child())
+    await asyncio.sleep(0)
+    await jobs.put(item)
+    await jobs.join()
+    jobs.put_nowait(item)
+    jobs.get_nowait()
+    jobs.empty()
+    """
+    lines = [line for line in run(body, f"jobs, item = asyncio.{kind}(), (1,)") if "jobs" in line]
+    assert lines == [
+        *("2 write jobs structure", "2 post jobs item item", "3 take jobs item item", "3 write jobs structure"),
+        *("3 post jobs", "2 take jobs", "2 write jobs structure", "2 post jobs item item"),
+        *("2 write jobs structure", "2 take jobs item item no-wait", "2 read jobs structure"),
+    ]
+
+
+def test_barrier() -> None:
+    body = """
+    await asyncio.gather(barrier.wait(), barrier.wait())
+    """
+    lines = [line for line in run(body, "barrier = asyncio.Barrier(2)") if "barrier" in line]
+    assert lines == ["3 arrive barrier", "4 arrive barrier", "4 depart barrier", "3 depart barrier"]
+
+
+def test_work_in_a_thread() -> None:
+    lines = run("await asyncio.to_thread(len, ())")
+    worker = [line for line in lines if line.startswith("3 ")]
+    assert worker[:3] == ["3 thread", "3 take ? start", "3 entry"]
+    assert "2 post ? start" in lines
+    # The thread posts to the loop, the loop to the task.
+    assert any(line.startswith("1 take ? item") for line in lines)
+    assert lines[-1] == "2 take ?"
+
+
+def test_calls_from_another_thread() -> None:
+    program = """
+import asyncio, threading
+loop = asyncio.new_event_loop()
+thread = threading.Thread(target=loop.run_forever)
+thread.start()
+async def work(): return 1
+future = asyncio.run_coroutine_threadsafe(work(), loop)
+future.result()
+loop.call_soon_threadsafe(loop.stop)
+thread.join()
+loop.close()
+"""
+    lines = logged(program)
+    order = ["1 post loop item ?", "2 take loop item ?", "2 fork 3", "3 exit", "2 join 3"]
+    order += ["2 post future", "1 take future"]
+    places = [lines.index(line) for line in order]
+    assert places == sorted(places)
+
+
+def test_callbacks_of_the_program_follow_who_asked_for_them() -> None:
+    body = """
+    done = asyncio.Event()
+    asyncio.get_running_loop().call_soon(callback, done)
+    await done.wait()
+    """
+    setup = "def callback(done): done.set()"
+    lines = run(body, setup)
+    assert lines[:2] == ["2 post ? item callback", "1 take ? item callback"]
+
+
+def test_tasks_written_in_python() -> None:
+    body = """
+    task = asyncio.tasks._PyTask(asyncio.sleep(0), loop=asyncio.get_running_loop())
+    await task
+    future = asyncio.futures._PyFuture(loop=asyncio.get_running_loop())
+    asyncio.get_running_loop().call_soon(future.set_result, 1)
+    await future
+    """
+    lines = run(body)
+    assert lines[:4] == ["1 fork 3", "3 thread", "3 exit", "2 join 3"]
+    assert lines[-2:] == ["1 post ?", "2 take ?"]
+
+
+def test_cancelled_tasks_end() -> None:
+    body = """
+    task = asyncio.create_task(asyncio.sleep(5))
+    await asyncio.sleep(0)
+    task.cancel()
+    try:
+        await task
+    except asyncio.CancelledError:
+        pass
+    """
+    lines = run(body)
+    # Who cancels posts to what the task waits for.
+    assert lines == ["2 fork 3", "3 thread", "2 post ?", "3 take ?", "3 exit", "2 join 3"]
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="eager tasks are of 3.12")
+def test_eager_tasks() -> None:
+    body = """
+    asyncio.get_running_loop().set_task_factory(asyncio.eager_task_factory)
+    async def at_once(): return 1
+    async def later():
+        await asyncio.sleep(0)
+        return 2
+    assert await asyncio.gather(at_once(), later()) == [1, 2]
+    """
+    lines = run(body)
+    assert "2 fork 3" in lines
+    assert "3 exit" in lines
+    assert "2 join 3" in lines
+
+
+def test_debug_mode() -> None:
+    program = "import asyncio\nasync def main(): await asyncio.gather(*map(asyncio.sleep, [0] * 3))\n"
+    assert "1 join 2" in logged(program + "asyncio.run(main(), debug=True)")
+
+
+def test_coroutine_functions_stay_what_they_are() -> None:
+    with primitives.watching():
+        for function in (asyncio.Lock.acquire, asyncio.Event.wait, asyncio.Queue.join, asyncio.wait_for):
+            assert asyncio.iscoroutinefunction(function)

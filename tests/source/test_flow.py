@@ -1,0 +1,96 @@
+"""The call-flow rule: of which receivers does a result flow into a later call."""
+
+import ast
+import textwrap
+
+import pytest
+
+from atomsan.source.flow import call_flow
+from atomsan.source.instrument import instrument
+
+FLOWS = {
+    # into an argument
+    "acc.set(acc.get() + 1)": "acc",
+    "x = acc.get()\nacc.set(x + 1)": "acc",
+    "x = acc.get()\ny = f(x)\nacc.set(y)": "acc",
+    "x = y = acc.get()\nacc.set(by=y)": "acc",
+    "x, *y = acc.get()\nacc.set(*y)": "acc",
+    "x = [acc.get()]\nacc.set(x[0])": "acc",
+    "x = {}\nx['k'] = acc.get()\nacc.set(x)": "acc",
+    "x = acc.get()\nx += 1\nacc.set(x)": "acc",
+    "x: int = acc.get()\nacc.set(x)": "acc",
+    "acc.set(f'{acc.get()}')": "acc",
+    "acc.set(x.a if (x := acc.get()) else 0)": "acc",
+    "self.v = self.pool.take()\nself.pool.put(self.v)": "self.pool",
+    "self.set(self.get())": "self",
+    "with lock:\n x = acc.get()\nwith lock:\n acc.set(x)": "acc",
+    "with pool.take() as c:\n pool.put(c)": "pool",
+    "for x in acc.items():\n acc.remove(x)": "acc",
+    "[acc.remove(x) for x in acc.items()]": "acc",
+    "x = 0\nwhile True:\n acc.set(x)\n x = acc.get()": "acc",
+    "if a:\n x = acc.get()\nelse:\n x = 0\nacc.set(x)": "acc",
+    "try:\n x = acc.get()\nexcept E:\n x = 0\nacc.set(x)": "acc",
+    "x = await acc.get()\nawait acc.set(x)": "acc",
+    "match acc.get():\n case [x]:\n  f(acc.set(x))": "acc",
+    "item = pool.take()\npool.put(item.changed())": "pool",
+    "b.put(a.get())\na.put(b.get())\na.put(a.get())": "a",
+    # into the condition it stands under
+    "if not pool.empty(): pool.take()": "pool",
+    "if pool.empty(): pass\nelse: pool.take()": "pool",
+    "if pool.size() > 3 and ready: x = pool.take()": "pool",
+    "n = pool.size()\nif n: pool.take()": "pool",
+    "while not q.empty(): f(q.get())": "q",
+    "if pool.empty(): return\npool.take()": "pool",
+    "for x in y:\n if x.done(): continue\n x.run()": "x",
+    "x = pool.take() if pool.size() else None": "pool",
+    "pool.size() and pool.take()": "pool",
+    "[pool.take() for x in y if pool.size()]": "pool",
+    "assert not pool.empty()\npool.take()": "pool",
+    "with lock:\n if pool.empty(): return\npool.take()": "pool",
+    # no flow
+    "acc.deposit(1)\nacc.deposit(2)": "",
+    "x = acc.get()\nlog(x)": "",
+    "x = acc.get()\nx = 5\nacc.set(x)": "",
+    "b.put(a.get())": "",
+    "if a.ready(): b.take()": "",
+    "acc.set(x)\nx = acc.get()": "",
+    "stats.bump()\nstats.bump()\nreturn stats.total()": "",
+    "if x: pool.take()\npool.put(1)": "",
+    "if pool.empty(): log()\npool.take()": "",
+    "def inner(): return acc.get()\nacc.set(inner)": "",
+    "f = lambda: acc.get()\nacc.set(f)": "",
+    "acc.set(get() + 1)": "",
+    "for a in acc: a.get()": "",
+}
+
+
+@pytest.mark.parametrize("source", FLOWS)
+def test_receivers(source: str) -> None:
+    tree = ast.parse(f"async def f():\n{textwrap.indent(source, ' ')}")
+    function = tree.body[0]
+    assert isinstance(function, ast.AsyncFunctionDef)
+    assert call_flow(function.body) == tuple(FLOWS[source].split())
+
+
+@pytest.mark.parametrize("source", FLOWS)
+def test_regions_have_it(source: str) -> None:
+    """What the instrumenter asks before it follows the flow leaves nothing out."""
+    text = f"async def f():\n{textwrap.indent(source, ' ')}"
+    plan = instrument(text, module="m", file="m.py")[1]
+    assert next(region.flow for region in plan.regions if region.name == "m:f") == tuple(FLOWS[source].split())
+
+
+def test_modules_are_no_receivers() -> None:
+    source = "import os, own\ndef f():\n os.remove(os.getcwd())\n own.set(own.get())\n acc.set(acc.get())"
+    plan = instrument(source, module="m", file="m.py")[1]
+    assert [region.flow for region in plan.regions] == [("acc",)]
+
+
+def test_loops_have_their_own() -> None:
+    source = "def main():\n x = acc.get()\n for _ in s: acc.set(x)\n while True:\n  if q.size(): q.pop()"
+    plan = instrument(source, module="m", file="m.py")[1]
+    assert [(region.name, region.flow) for region in plan.regions] == [
+        ("m:main", ("acc", "q")),
+        ("m:main/loop:3", ()),
+        ("m:main/loop:4", ("q",)),
+    ]

@@ -1,0 +1,480 @@
+"""The forms of plan.py: source and what becomes of it, with the kinds of the probes in their places."""
+
+import ast
+import marshal
+import sys
+import textwrap
+import types
+import warnings
+
+import pytest
+from standins import prepared, rewritten
+
+from atomsan.source.instrument import bind, compile_instrumented, instrument
+from atomsan.source.plan import KINDS, Probe, operation_placeholder, placeholder, probe_number
+
+FORMS = {
+    # attributes
+    "o.x": "load_attr[o].x",
+    "o.x.y": "load_attr[load_attr[o].x].y",
+    "o.x = v": "store_attr[o].x = v",
+    "del o.x": "del store_attr[o].x",
+    "o.x += v": "aug_attr[o] += v",
+    "o.x.y += f(v)": "aug_attr[load_attr[o].x] += f(v)",
+    "o.x: int = v": "store_attr[o].x: int = v",
+    "o.x: int": "o.x: int",
+    "p.o.x: int": "load_attr[p].o.x: int",
+    "f().x": "load_attr[f()].x",
+    "'text'.x": "'text'.x",
+    "super().x": "super().x",
+    "import os; os.x": "import os\nos.x",
+    "import os; os.path.x; os.x.y": "import os\nos.path.x\nload_attr[os.x].y",
+    "import os; os.x = 1": "import os\nstore_attr[os].x = 1",
+    "import os, own as os; os.x": "import os, own as os\nload_attr[os].x",
+    "import own; own.x": "import own\nload_attr[own].x",
+    "from os import path; path.x": "from os import path\nload_attr[path].x",
+    # items
+    "o[k]": "item[o, k]",
+    "o[k] = v": "item[o, k] = v",
+    "del o[k]": "del item[o, k]",
+    "o[k] += v": "aug_item[o, k] += v",
+    "o[k][j] += v": "aug_item[item[o, k], j] += v",
+    "o[a:b]": "item[o, a:b]",
+    "o[a:b:c] = v": "item[o, a:b:c] = v",
+    "o[a, b]": "item[o, (a, b)]",
+    "o[a.b]": "item[o, load_attr[a].b]",
+    "[1, 2][k]": "[1, 2][k]",
+    "'abc'[k]": "'abc'[k]",
+    "f'{a}'[k]": "f'{a}'[k]",
+    # stores by context
+    "for o.x, o[k] in s: pass": "for store_attr[o].x, item[o, k] in iterate[s]:\n    begin[None]\n"
+    "    try:\n        pass\n    finally:\n        end[None is None]",
+    "with s as o.x: pass": "with with[s] as store_attr[o].x:\n    pass",
+    "a, *o.x = s": "a, *store_attr[o].x = unpack[s]",
+    "a = o.x = s": "a = store_attr[o].x = s",
+    "a, b = b, a": "a, b = (b, a)",
+    "[o.x for o.x in s]": "[load_attr[o].x for store_attr[o].x in iterate[s]]",
+    # methods
+    "o.append(1)": "method[o].append(1)",
+    "o.pop()": "method[o].pop()",
+    "o.get(k, 0)": "keyed_method[o, k].get(k, 0)",
+    "o.get((1, k))": "keyed_method[o, (1, k)].get((1, k))",
+    "o.pop(-1)": "keyed_method[o, -1].pop(-1)",
+    "o.append(f())": "late_method[o](f())",
+    "o.append(o.x)": "late_method[o](load_attr[o].x)",
+    "o.update(**d)": "late_method[o](**unpack[d])",
+    "o.update(*d)": "late_method[o](*unpack[d])",
+    "o.update(a=1)": "method[o].update(a=1)",
+    "o.sort(key=lambda e: e)": "method[o].sort(key=lambda e: e)",
+    "o.x.append(1)": "method[load_attr[o].x].append(1)",
+    "o.other(1)": "load_attr[o].other(1)",
+    "', '.join(o)": "keyed_method[', ', o].join(o)",
+    "', '.join(f())": "late_method[', '](f())",
+    "', '.join([a])": "', '.join([a])",
+    "{}.update(k)": "{}.update(k)",
+    "import shutil; shutil.copy(a)": "import shutil\nshutil.copy(a)",
+    "super().append(1)": "method[super()].append(1)",
+    # functions
+    "len(o)": "len(argument[o])",
+    "len([1])": "len([1])",
+    "len(o.x)": "len(argument[load_attr[o].x])",
+    "sorted(o, key=f)": "sorted(argument[o], key=f)",
+    "sorted(o, key=f())": "call(sorted, o, key=f())",
+    "sorted(*o)": "call(sorted, *unpack[o])",
+    "setattr(o, 'x', v)": "call(setattr, o, 'x', v)",
+    "object.__setattr__(o, 'x', v)": "call(object.__setattr__, o, 'x', v)",
+    "import heapq; heapq.heappush(o, 1)": "import heapq\nheapq.heappush(argument[o], 1)",
+    "import heapq as h; h.heappush(o, f())": "import heapq as h\ncall(h.heappush, o, f())",
+    "from heapq import heappush as p; p(o, 1)": "from heapq import heappush as p\np(argument[o], 1)",
+    "len = own; len(o)": "len = own\nlen(o)",
+    "vars()": "vars()",
+    "exec(text)": "exec(source[text])",
+    "eval('1', d)": "eval(source['1'], d)",
+    "compile(text, f, m)": "call(compile, text, f, m)",
+    # reading of structures
+    "[e for e in o]": "[e for e in iterate[o]]",
+    "{e: d for e in o for d in e.x}": "{e: d for e in iterate[o] for d in iterate[load_attr[e].x]}",
+    "[e for e in range(9)]": "[e for e in range(9)]",
+    "[e for e in (1, 2)]": "[e for e in (1, 2)]",
+    "f(*o, **d)": "f(*unpack[o], **unpack[d])",
+    "[*o]; (*o,); {*o}; {**o}": "[*unpack[o]]\n(*unpack[o],)\n{*unpack[o]}\n{**unpack[o]}",
+    "[a, b] = o": "[a, b] = unpack[o]",
+    "not o": "not truth[o]",
+    "a and b or c": "truth[a] and truth[b] or c",
+    "a if o.x else b": "a if truth[load_attr[o].x] else b",
+    "assert o, o.x": "assert truth[o], load_attr[o].x",
+    "[e for e in s if e if e.x]": "[e for e in iterate[s] if truth[e] if truth[load_attr[e].x]]",
+    "if a and not b: pass": "if truth[a] and (not truth[b]):\n    pass",
+    "if o[k]: pass": "if truth[item[o, k]]:\n    pass",
+    "if f(): pass": "if f():\n    pass",
+    "if __debug__: pass": "if __debug__:\n    pass",
+    "k in o": "k in contains[o, k]",
+    "k not in o.x": "k not in contains[load_attr[o].x, k]",
+    "f(k) in o": "late_contains[f(k), o]",
+    "f(k) not in o": "not late_contains[f(k), o]",
+    "k in (1, 2)": "k in (1, 2)",
+    "a in b in c": "a in b in c",
+    "a < o.x": "a < load_attr[o].x",
+    # blocks
+    "with o.x, a as b: c": "with with[load_attr[o].x], with[a] as b:\n    c",
+    "try: o.x\nexcept o.e as e: pass": "try:\n    load_attr[o].x\nexcept load_attr[o].e as e:\n    pass",
+    "match o.x:\n case A.b | C(d=e): o.y\n case [*r] if r: pass": "match load_attr[o].x:\n    case A.b | C(d=e):\n"
+    "        load_attr[o].y\n    case [*r] if truth[r]:\n        pass",
+    # left alone
+    "x: o.annotation = o.x": "x: o.annotation = load_attr[o].x",
+    "def f(a: o.a, b=o.b) -> o.c: pass": "def f(a: o.a, b=load_attr[o].b) -> o.c:\n    pass",
+    "@o.decorator\nclass A(o.B, k=o.C): pass": "@load_attr[o].decorator\nclass A(load_attr[o].B, k=load_attr[o].C):\n"
+    "    pass",
+    "lambda: o.x": "lambda: load_attr[o].x",
+    "(y := o.x)": "(y := load_attr[o].x)",
+}
+
+
+@pytest.mark.parametrize("source", FORMS)
+def test_forms(source: str) -> None:
+    assert rewritten(source) == FORMS[source]
+
+
+def in_function(source: str) -> str:
+    """The rewritten body of a function, without its region."""
+    body = rewritten(f"def function(self, o, s, k, v):\n{textwrap.indent(source, '    ')}").splitlines()
+    at = body.index("    try:")
+    return textwrap.dedent("\n".join(body[at + 1 : body.index("    finally:")])).removesuffix("\nreturn")
+
+
+@pytest.mark.parametrize(
+    ("source", "made"),
+    [
+        ("y = yield o.x", "y = resume[(yield suspend[load_attr[o].x])]"),
+        ("yield", "resume[(yield suspend[None])]"),
+        ("yield 5", "resume[(yield (suspend[None], 5)[1])]"),
+        ("yield -5", "resume[(yield (suspend[None], -5)[1])]"),
+        ("yield 'text'", "resume[(yield suspend['text'])]"),
+        ("yield o, v", "resume[(yield suspend[o, v])]"),
+        ("yield from o", "resume[(yield from suspend[o])]"),
+        ("len(o)\nlen = 1", "len(o)\nlen = 1"),
+        ("f = lambda: o.a(o.b())", "f = lambda: (span[None], load_attr[o].a(load_attr[o].b()))[1]"),
+        ("f = lambda: o.a(k)", "f = lambda: load_attr[o].a(k)"),
+        ("for e in s:\n    e.x", "for e in iterate[s]:\n    load_attr[e].x"),
+        ("while o:\n    o.x", "while truth[o]:\n    load_attr[o].x"),
+        ("import heapq\nheapq.heappop(o)", "import heapq\nheapq.heappop(argument[o])"),
+        ("o += 1", "o += 1"),
+    ],
+)
+def test_forms_in_a_function(source: str, made: str) -> None:
+    assert in_function(source) == made
+
+
+def test_the_rest_of_a_function() -> None:
+    source = '''
+    class A:
+        """Doc."""
+        def f(self, x):
+            """Doc."""
+            return self.x
+        async def g(self):
+            await self.x
+        @staticmethod
+        def h(x): x.y
+        def trivial(self):
+            """Doc."""
+            return 5
+    '''
+    assert rewritten(textwrap.dedent(source)) == textwrap.dedent('''
+    class A:
+        """Doc."""
+
+        def f(self, x):
+            """Doc."""
+            begin[self]
+            try:
+                return load_attr[self].x
+            finally:
+                end[None is None]
+
+        async def g(self):
+            begin[self]
+            try:
+                await await[load_attr[self].x]
+                return
+            finally:
+                end[None is None]
+
+        @staticmethod
+        def h(x):
+            begin[None]
+            try:
+                load_attr[x].y
+                return
+            finally:
+                end[None is None]
+
+        def trivial(self):
+            """Doc."""
+            return 5''').strip("\n")
+
+
+GLOBALS = {
+    "n = 5": "n = 5\nstore_name[None]",
+    "n = f()": "n = store_name[f()]",
+    "n = 'text'": "n = store_name['text']",
+    "n += 1": "n = store_name[IADD(load_name[n], 1)]",
+    "n: int = f()": "n: int = store_name[f()]",
+    "(n := 5)": "(n := (store_name[None], 5)[1])",
+    "a = n = f()": "a = n = f()\nstore_name[None]",
+    "a, n = f()": "a, n = unpack[f()]\nstore_name[None]",
+    "del n": "store_name[None]\ndel n",
+    "import n": "import n\nstore_name[None]",
+    "from a import b as n": "from a import b as n\nstore_name[None]",
+    "class n: pass": "class n:\n    pass\nstore_name[None]",
+    "def n(): pass": "def n():\n    pass\nstore_name[None]",
+    "with a as n: b": "with with[a] as n:\n    store_name[None]\n    b",
+    "try: pass\nexcept E as n: pass": "try:\n    pass\nexcept E as n:\n    store_name[None]\n    pass",
+    "match a:\n case [n, *_]: pass": "match a:\n    case [n, *_]:\n        store_name[None]\n        pass",
+    "n.x": "load_attr[load_name[n]].x",
+    "[n for e in a]": "[load_name[n] for e in iterate[a]]",
+    "[n for n in a]": "[n for n in iterate[a]]",
+    "a.get(n)": "late_method[a](load_name[n])",
+    "if n: pass": "if truth[load_name[n]]:\n    pass",
+    "from __future__ import annotations\nx: n = n": "from __future__ import annotations\nx: n = load_name[n]",
+}
+
+
+@pytest.mark.parametrize("source", GLOBALS)
+def test_globals_that_functions_write(source: str) -> None:
+    writer = "\ndef writer():\n    global n\n    n = f()\n"
+    made, _, function = rewritten(source + writer).partition("\n\ndef writer")
+    assert made == GLOBALS[source]
+    assert "n = store_name[f()]" in function
+
+
+def test_globals_that_no_function_writes_have_no_probes() -> None:
+    assert rewritten("n = 5\nn += 1\ndef f(): n = 6").startswith("n = 5\nn += 1\n")
+
+
+def test_closure_variables_that_can_change() -> None:
+    source = """
+    def f(p, q):
+        a = b = c = 0
+        def g():
+            nonlocal a
+            a += p
+            return b, c, [a for _ in q]
+        c = 1
+        return g
+    """
+    made = rewritten(textwrap.dedent(source))
+    assert "~cells1 = cells[None]" in made
+    assert "a = store_cell[IADD(load_cell[a, ~cells1], p), ~cells1]" in made
+    assert "(b, load_cell[c, ~cells1], [load_cell[a, ~cells1] for _ in iterate[q]])" in made
+    assert "c = 1\n        store_cell[None, ~cells1]" in made
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "def f():\n a = 0\n def g(): return a\n return g",
+        "def f(a):\n def g(): return a\n return g",
+        "def f():\n a = 0\n a = 1\n def g(): return a\n return locals()",
+        "def f():\n a = 0\n a = 1\n return [a for _ in b]",
+        "def f():\n a = 0\n def g():\n  a = 1\n  a = 2\n  return a",
+    ],
+)
+def test_closure_variables_without_probes(source: str) -> None:
+    assert "cell" not in rewritten(source)
+
+
+def plan_of(source: str, **options: object):  # type: ignore[no-untyped-def]
+    return instrument(textwrap.dedent(source), module="pkg.mod", file="mod.py", **options)[1]  # type: ignore[arg-type]
+
+
+def test_names_texts_and_feeds() -> None:
+    plan = plan_of("""
+    class A:
+        def f(self, k):
+            d = self.items
+            d[k] = self.__own
+            self.items[k] += d.pop(k)
+    """)
+    rows = {(row.kind, row.name): row for row in plan.probes}
+    items = plan.probes.index(rows["load_attr", "items"])
+    assert rows["load_attr", "_A__own"].text == "self"
+    assert rows["item", ""]._replace(line=0, column=0) == Probe(
+        "item", 0, 0, 2, "", "d", -1, 0 + plan.probes.index(next(row for row in plan.probes if row.name == "items"))
+    )
+    assert rows["keyed_method", "pop"].feeds == rows["item", ""].feeds
+    assert rows["aug_item", ""].text == "self.items"
+    assert rows["aug_item", ""].feeds == items
+    assert plan.regions[rows["aug_item", ""].region].name == "pkg.mod:A.f/statement:6"
+    assert [function.name for function in plan.functions] == ["<module>", "A", "A.f"]
+
+
+def test_regions() -> None:
+    plan = plan_of("""
+    import atomsan as a
+    from atomsan import not_atomic as na
+    def f():
+        with lock: x
+        for e in s: e()
+        def inner(): y()
+        return lambda: x.a(x.b())
+    def main():
+        for e in s: e()
+    async def co():
+        while True: await x()
+    @a.not_atomic
+    def g(): x.y
+    @na
+    def h(): x.y
+    class TestX(unittest.TestCase):
+        def setUp(self): x()
+        def test_it(self): x()
+        def other(self): x()
+    def run(): worker(1)
+    for e in s: pass
+    """)
+    found = {region.name.removeprefix("pkg.mod:"): region for region in plan.regions}
+    assert {name: region.origin for name, region in found.items()} == {
+        "f": "function",
+        "f/with:5": "lock-block",
+        "f/loop:6": "loop",
+        "f.<locals>.inner": "function",
+        "f.<locals>.<lambda>": "function",
+        "main": "outer",
+        "main/loop:10": "loop",
+        "co": "function",
+        "co/loop:12": "loop",
+        "g": "outer",
+        "h": "outer",
+        "TestX.setUp": "outer",
+        "TestX.test_it": "outer",
+        "TestX.other": "function",
+        "run": "function",
+        "<module>/loop:22": "loop",
+    }
+    assert [name for name, region in found.items() if region.has_loops] == ["f", "main", "co"]
+    assert [name for name, region in found.items() if region.is_trampoline and "Test" not in name] == [
+        "f.<locals>.inner",
+        "run",
+    ]
+
+
+def test_entries_get_loops_and_the_rows_stay() -> None:
+    source = """
+    def work(n):
+        while q: q.pop()
+        for e in s:
+            for d in e: d.x
+    @decorated
+    def other():
+        for e in s: e.x
+    """
+    before = plan_of(source)
+    for line in (6, 7):
+        after = plan_of(source, entries={("work", 2), ("other", line)})
+        assert after == before
+    assert [region.name for region in before.regions if region.has_loops] == ["pkg.mod:work", "pkg.mod:other"]
+    made = rewritten(textwrap.dedent(source), entries={("work", 2)})
+    assert made.count("begin[None]") == 4
+    loop = """
+        while True:
+            begin[None]
+            try:
+                if truth[q]:
+                    method[q].pop()
+                else:
+                    break
+            finally:
+                end[None is None]
+    """
+    assert loop.rstrip() in made
+    plain, promoted = (
+        compile_instrumented(textwrap.dedent(source), module="m", file="m", entries=entries)[0]
+        for entries in ((), {("work", 2)})
+    )
+    one, other = (next(c for c in code.co_consts if getattr(c, "co_name", "") == "work") for code in (plain, promoted))
+    assert (one.co_freevars, one.co_varnames, one.co_flags) == (other.co_freevars, other.co_varnames, other.co_flags)
+
+
+def test_every_kind_is_made() -> None:
+    sources = [
+        *FORMS,
+        "async def f(a):\n b = a; b = await a\n lambda: b.x(b.y())\n yield b\ndef g():\n global n\n n += 1",
+    ]
+    made = {row.kind for source in sources for row in plan_of(source).probes}
+    assert made == set(KINDS)
+
+
+def test_placeholders() -> None:
+    assert probe_number(placeholder(12)) == 12
+    for constant in (b"\0atomsan:", b"\0atomsan:%d", b"x", "text", 5, operation_placeholder("iadd")):
+        assert probe_number(constant) is None
+
+
+def test_code_can_be_kept_and_bound_later() -> None:
+    code, plan = compile_instrumented("def f(o): o.n += 1\nclass A: n = 1\nf(A)", module="m", file="m.py")
+    made = []
+    bind(marshal.loads(marshal.dumps(code)), lambda number: made.append(number) or object())
+    assert sorted(made) == list(range(len(plan.probes)))
+
+
+def test_an_expression_and_a_tree_of_another_tool() -> None:
+    code, _ = prepared("o.x + n", mode="eval")
+    assert eval(code, {"o": type("A", (), {"x": 1}), "n": 2}) == 3
+    source = "assert o.x"
+    tree = ast.parse(source)
+    code, plan = compile_instrumented(source, module="m", file="m.py", tree=tree)
+    assert [row.kind for row in plan.probes] == ["load_attr", "truth"]
+
+
+def test_what_is_typed_at_a_prompt(capsys: pytest.CaptureFixture[str]) -> None:
+    for source in ("o.x", "for i in o.s: i\n", "o.x += 1", "def f():\n global n\n n = 1\n", "n = 5", "o.x, n"):
+        exec(prepared(source, mode="single")[0], space := {"o": types.SimpleNamespace(x=1, s=[1, 2]), "n": 1})
+        ours = capsys.readouterr().out
+        exec(compile(source, "m.py", "single"), space | {"o": types.SimpleNamespace(x=1, s=[1, 2])})
+        assert ours == capsys.readouterr().out
+
+
+def test_what_is_wrong_is_said_as_ever() -> None:
+    for source in ("def f(:", "return 5", "def f():\n x = 1\n global x", "nonlocal x", "o.x = yield = 1", "break"):
+        with pytest.raises(SyntaxError) as plain:
+            compile(source, "m.py", "exec")
+        with pytest.raises(SyntaxError) as ours:
+            compile_instrumented(source, module="m", file="m.py")
+        assert (str(ours.value), ours.value.args) == (str(plain.value), plain.value.args)
+
+
+def test_what_is_too_deep_is_left_alone() -> None:
+    blocks = "".join(" " * level + "while x.y:\n" for level in range(20)) + " " * 20 + "pass"
+    code, plan = compile_instrumented(blocks, module="m", file="m.py")
+    assert plan.probes == [] or sys.version_info >= (3, 13)
+    branches = "if x: pass\n" + "elif x.y: pass\n" * 600
+    code, _ = compile_instrumented(branches, module="m", file="m.py")
+    assert code.co_filename == "m.py"
+
+
+def test_the_compiler_warns_as_ever() -> None:
+    source = """
+    x = [1, 2]["a"], "a"[1, 2], (1, 2)(3), "%s" % o, o.f("a" * 5, "%d" % 3), not "ab"[0], {1: 2}(4)
+    assert (x, "never")
+    x is 5
+    def f():
+        global n
+        for n in x: yield "%s" % n, 2 * 3
+        yield 2 * 3
+        yield "a" "b"
+        n = -1; n = 2 ** 3; n = "a" * 3; n = (1, 2); n = [1]; n = {1: 2}; n = lambda: 5; n = f"{n}"
+        n = 1 if 2 else 3; n = 0 or 5; n = b"abc"[1]; n += 1
+    """
+    source = textwrap.dedent(source)
+    seen = []
+    for make in (
+        lambda: compile(source, "m.py", "exec"),
+        lambda: compile_instrumented(source, module="m", file="m.py"),
+    ):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            make()
+        seen.append([(str(warning.message), warning.lineno) for warning in caught])
+    assert seen[0] == seen[1]
+    assert len(seen[0]) >= 6

@@ -5,7 +5,7 @@ set -eu
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 examples=$(cd "$(dirname "$0")" && pwd)
-cp "$examples/bank.std" "$examples/bank-broken.std" "$work"
+cp "$examples/bank.std" "$examples/bank-broken.std" "$examples/bank.py" "$examples/bank_fixed.py" "$work"
 cd "$work"
 
 run() {
@@ -13,7 +13,14 @@ run() {
     "$@"
 }
 
-echo "# A recorded run of a bank: every access is locked, but a deposit takes the lock twice."
+echo "# A bank account whose every access is locked, and which loses money all the same (exit code 1: there are findings) ..."
+run atomsan run --noise bank.py || echo "(exit code $?)"
+echo
+echo "# ... and the same program without the bug."
+run atomsan run --noise bank_fixed.py
+
+echo
+echo "# Traces of other tools are checked too. A run of a bank: every access is locked, but a deposit takes the lock twice."
 run atomsan stats bank.std
 run atomsan validate bank.std
 

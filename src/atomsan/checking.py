@@ -64,7 +64,7 @@ def check(
     what the checkers do not keep: a cycle that nobody is to blame for, and the locks held at the steps. `watching`
     gives a context manager around the pass over a source, whose value is called with each batch that is done.
     """
-    names = _expanded([algorithm] if isinstance(algorithm, str) else list(algorithm))
+    names = expanded([algorithm] if isinstance(algorithm, str) else list(algorithm))
     rules = spec if isinstance(spec, Specification) else read_spec(spec) if spec is not None else Specification()
     material = Material(trace, rules, split_all=split_at_waits, lenient=lenient, format=format)
     beside = auto.SHOWS_CYCLES if names.with_auto and not material.again else None
@@ -87,6 +87,10 @@ def check(
     stopped = one.stopped or (cycle.stopped if cycle else None)
     if explain and not stopped and any(finding.witness for finding in findings):
         findings, stopped = _explained(material, cycle or one, findings, deadline, watching)
+    if one.is_recorded and material.again and not stopped and _marked_regions(one, rules):
+        marked, stopped = _inside_marked(material, first=first, deadline=deadline, watching=watching)
+        known = {finding.id for finding in marked}
+        findings = [*marked, *(finding for finding in findings if finding.id not in known)]
     return _report(one, names, results, findings, stopped)
 
 
@@ -98,7 +102,8 @@ class Names(NamedTuple):
     with_auto: bool
 
 
-def _expanded(names: Sequence[str]) -> Names:
+def expanded(names: Sequence[str]) -> Names:
+    """The checkers that these names stand for. A name that is unknown raises."""
     known = (auto.NAME, *CHECKERS)
     for name in names:
         if name not in known:
@@ -130,6 +135,11 @@ class Material:
         if isinstance(trace, str | os.PathLike):
             # a pipe has a path too, and can be read once
             self.again = os.path.isfile(trace) or os.path.isdir(trace)
+
+    def under(self, default: str) -> Material:
+        """The same, with another default of the specification."""
+        spec = replace(self._spec, default=default)
+        return Material(self._trace, spec, split_all=self._split_all, lenient=self._lenient, format=self._format)
 
     def open(self, batch_events: int = BATCH_EVENTS) -> Opened:
         if hasattr(self._trace, "reopened"):
@@ -352,16 +362,38 @@ def _is_recorded(source: Opened) -> bool:
     return source.meta.format == "recording" or not origins.isdisjoint(OURS)
 
 
+def _marked_regions(run: _Pass, rules: Specification) -> set[str]:
+    """The regions of a recorded program of which the user said that they are atomic."""
+    regions = run.source.symbols.regions
+    return {
+        regions[number]
+        for number in range(len(regions))
+        if regions.get(number, "origin") == "annotated" or rules.names(regions[number])
+    }
+
+
+def _inside_marked(
+    material: Material, *, first: bool, deadline: float | None, watching: Watching
+) -> tuple[list[Finding], str | None]:
+    """What is violated in the regions that the user marked, also where they lie inside regions that we chose."""
+    marked = material.under("annotated")
+    run = _Pass(marked, auto.MEMBERS, first=first, deadline=deadline)
+    run.run(watching)
+    findings = _findings(run, run.results)
+    if run.stopped or not any(finding.witness for finding in findings):
+        return findings, run.stopped
+    return _explained(marked, run, findings, deadline, watching)
+
+
 def _sorted_out(run: _Pass, findings: list[Finding], rules: Specification) -> list[Finding]:
     """Findings and notes of a recorded program. A note says why it is none."""
     from atomsan.findings.counting import sorted_out
     from atomsan.findings.making import findings_of
 
-    regions = run.source.symbols.regions
-    annotated = {regions[number] for number in range(len(regions)) if regions.get(number, "origin") == "annotated"}
+    marked = _marked_regions(run, rules)
     (lens,) = (result for result in run.results if result.algorithm == "davida, data only")
     of_data = findings_of(lens.witnesses, run.names) if lens.witnesses else []
-    found, notes = sorted_out(findings, of_data, lambda name: name not in annotated and not rules.names(name))
+    found, notes = sorted_out(findings, of_data, lambda name: name not in marked)
     return [*found, *notes]
 
 

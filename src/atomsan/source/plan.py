@@ -131,7 +131,7 @@ class Region(NamedTuple):
     """`pkg.mod:Class.method`; of a loop `pkg.mod:f/loop:12`, of a statement `pkg.mod:f/statement:14`, of a with block
     `pkg.mod:f/with:14`."""
     origin: str
-    """`function`, `loop`, `statement`, `lock-block`, or `outer`: never atomic unless a specification names it."""
+    """`function`, `annotated`, `loop`, `statement`, `lock-block`, or `outer`: never atomic unless a specification names it."""
     line: int
     function: int
     has_loops: bool = False

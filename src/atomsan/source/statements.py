@@ -269,9 +269,9 @@ class StatementRewriter(ExpressionRewriter):
         return node
 
     def _function(self, node: FunctionNode) -> ast.stmt:
-        is_outer_function = is_outer(node.name, self._place.node) or any(
-            self.scopes.canonical(self._scope, decorator) == "atomsan.not_atomic" for decorator in node.decorator_list
-        )
+        marks = {self.scopes.canonical(self._scope, decorator) for decorator in node.decorator_list}
+        is_outer_function = is_outer(node.name, self._place.node) or "atomsan.not_atomic" in marks
+        origin = "annotated" if "atomsan.atomic" in marks else "outer" if is_outer_function else "function"
         has_receiver = isinstance(self._place.node, ast.ClassDef)
         lines = {node.lineno, *(decorator.lineno for decorator in node.decorator_list[:1])}
         node.decorator_list = self._exprs(node.decorator_list)
@@ -287,7 +287,7 @@ class StatementRewriter(ExpressionRewriter):
                 or isinstance(node, ast.AsyncFunctionDef)
                 or any((self._place.qualname, line) in self._entries for line in lines)
             )
-            self._function_region(node, body, "outer" if is_outer_function else "function")
+            self._function_region(node, body, origin)
             receiver = takes_receiver(node) if has_receiver else None
             node.body = [*node.body[:start], *self._function_body(node, body, receiver)]
         self._leave(before)

@@ -1,0 +1,90 @@
+"""`atomsan.atomic` and `atomsan.not_atomic`: what they do when nobody records, and what they say when somebody does."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import atomsan
+
+PROGRAM = """
+import atomsan
+from atomsan import atomic as one_step
+
+box = {"a": 0, "b": 0}
+
+@atomsan.atomic
+def decorated():
+    box["a"] += 1
+
+@one_step
+def renamed():
+    box["a"] += 1
+
+@atomsan.not_atomic
+def loose():
+    box["a"] += 1
+    with atomsan.atomic("block"):
+        box["b"] += 1
+        with atomsan.atomic("block"):
+            box["b"] += 1
+
+def plain():
+    box["a"] += 1
+
+def all_of_them():
+    for function in (decorated, renamed, loose, plain):
+        function()
+"""
+
+
+@pytest.fixture
+def module_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("ATOMSAN_CACHE", "")
+    yield tmp_path
+    sys.modules.pop("annotated_program", None)
+
+
+def test_origins_of_regions(module_directory: Path) -> None:
+    (module_directory / "annotated_program.py").write_text(PROGRAM)
+    with atomsan.recording(include=["annotated_program"]) as tape:
+        importlib.import_module("annotated_program").all_of_them()
+    regions = tape.symbols.regions
+    origins = {regions[number]: regions.get(number, "origin") for number in range(len(regions))}
+    expected = {"decorated": "annotated", "renamed": "annotated", "loose": "outer", "plain": "function"}
+    assert {name: origins[f"annotated_program:{name}"] for name in expected} == expected
+    assert origins["block"] == "annotated"
+
+
+def test_blocks_are_nested(module_directory: Path) -> None:
+    (module_directory / "annotated_program.py").write_text(PROGRAM)
+    with atomsan.recording(include=["annotated_program"]) as tape:
+        importlib.import_module("annotated_program").loose()
+    trace = atomsan.Trace.from_source(tape.reopened())
+    blocks = [event.op.word for event in trace.events() if event.target == "block"]
+    assert blocks == ["begin", "begin", "end", "end"]
+
+
+def test_nobody_records() -> None:
+    def function() -> int:
+        return 3
+
+    assert atomsan.atomic(function) is function
+    assert atomsan.not_atomic(function) is function
+    with atomsan.atomic("block") as nothing:
+        assert nothing is None
+
+
+def test_an_exception_passes_through_a_block() -> None:
+    with pytest.raises(ZeroDivisionError), atomsan.atomic("block"):
+        raise ZeroDivisionError
+
+
+def test_what_cannot_be_atomic() -> None:
+    with pytest.raises(TypeError, match="not int"):
+        atomsan.atomic(3)  # type: ignore[call-overload]

@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
-	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
 
 # Sources whose change makes the installed package stale. Python files are not among them: the install is editable.
 BUILT_FROM := pyproject.toml setup.py $(shell find src -name '*.pyx' -o -name '*.pxd' -o -name '*.h')
@@ -31,11 +31,18 @@ lint: $(VENV)/installed  ## ruff, and mypy --strict on src/
 test: lint  ## the whole test suite, with lint
 	$(BIN)/python -m pytest
 
-test-long: $(VENV)/installed  ## every checker against the definitions, on a million traces or for ten minutes
+test-long: $(VENV)/installed  ## every checker against the definitions for ten minutes, and the programs with 20 seeds
 	$(BIN)/python tests/checkers/comparison.py
+	ATOMSAN_SEEDS=20 $(BIN)/python -m pytest tests/programs/test_programs_found.py
 
 test-all:  ## the test suite on every Python from 3.11 up that this machine has
 	$(PYTHON) tests/every_python.py
+
+test-stdlib: $(VENV)/installed  ## the standard library's own tests, plain and recorded: the same results
+	$(BIN)/python tests/stdlib/run.py
+
+test-packages: $(VENV)/installed  ## the tests of packages from PyPI, plain and recorded; needs the network
+	$(BIN)/python tests/packages/run.py
 
 bench: $(VENV)/installed  ## speed, as ratios measured in one run
 	$(BIN)/python bench/run.py
@@ -55,4 +62,4 @@ clean:  ## remove what was built
 	rm -rf $(VENV) build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src -name '*.so' -delete -o -name '*.c' -delete
 
-.PHONY: help install demo lint test test-long test-all bench bench-paper fuzz dist clean
+.PHONY: help install demo lint test test-long test-all test-stdlib test-packages bench bench-paper fuzz dist clean

@@ -15,6 +15,7 @@ def test_names() -> None:
     assert set(atomsan.__all__) == {
         *("load", "parse", "open_trace", "Trace", "TraceBuilder"),
         *("check", "Report", "Finding", "Specification"),
+        *("recording", "atomic", "not_atomic"),
         *("AtomSanError", "InputError", "OutputError", "__version__"),
     }
     for name in atomsan.__all__:

@@ -33,7 +33,9 @@ if TYPE_CHECKING:
     from atomsan.checkers.results import Result
     from atomsan.errors import Place
     from atomsan.findings.finding import Finding
+    from atomsan.findings.locks import HeldAt
     from atomsan.findings.making import Namer
+    from atomsan.trace.symbols import Symbols
     from atomsan.types import Checker, EventSource, Reopenable
 
 # Events in a batch: few enough to stay in the cache from stage to stage, and to stop soon when the time is up.
@@ -83,14 +85,10 @@ def check(
 
         findings = _cycle(cycle) or _closings(one, results) or [bare_cycle()]
     if one.is_recorded and "davida" in names.checkers:
-        findings = _sorted_out(one, findings, rules)
+        findings = _sorted_out(one, findings, _ours(one, rules))
     stopped = one.stopped or (cycle.stopped if cycle else None)
     if explain and not stopped and any(finding.witness for finding in findings):
-        findings, stopped = _explained(material, cycle or one, findings, deadline, watching)
-    if one.is_recorded and material.again and not stopped and _marked_regions(one, rules):
-        marked, stopped = _inside_marked(material, first=first, deadline=deadline, watching=watching)
-        known = {finding.id for finding in marked}
-        findings = [*marked, *(finding for finding in findings if finding.id not in known)]
+        findings, stopped = _explained(material, cycle or one, findings, _ours(one, rules), deadline, watching)
     return _report(one, names, results, findings, stopped)
 
 
@@ -135,11 +133,6 @@ class Material:
         if isinstance(trace, str | os.PathLike):
             # a pipe has a path too, and can be read once
             self.again = os.path.isfile(trace) or os.path.isdir(trace)
-
-    def under(self, default: str) -> Material:
-        """The same, with another default of the specification."""
-        spec = replace(self._spec, default=default)
-        return Material(self._trace, spec, split_all=self._split_all, lenient=self._lenient, format=self._format)
 
     def open(self, batch_events: int = BATCH_EVENTS) -> Opened:
         if hasattr(self._trace, "reopened"):
@@ -362,48 +355,34 @@ def _is_recorded(source: Opened) -> bool:
     return source.meta.format == "recording" or not origins.isdisjoint(OURS)
 
 
-def _marked_regions(run: _Pass, rules: Specification) -> set[str]:
-    """The regions of a recorded program of which the user said that they are atomic."""
+def _ours(run: _Pass, rules: Specification) -> Callable[[str], bool]:
+    """Whether we chose a region of this name, and not the user."""
     regions = run.source.symbols.regions
-    return {
-        regions[number]
-        for number in range(len(regions))
-        if regions.get(number, "origin") == "annotated" or rules.names(regions[number])
-    }
+    annotated = {regions[number] for number in range(len(regions)) if regions.get(number, "origin") == "annotated"}
+    return lambda name: name not in annotated and not rules.names(name)
 
 
-def _inside_marked(
-    material: Material, *, first: bool, deadline: float | None, watching: Watching
-) -> tuple[list[Finding], str | None]:
-    """What is violated in the regions that the user marked, also where they lie inside regions that we chose."""
-    marked = material.under("annotated")
-    run = _Pass(marked, auto.MEMBERS, first=first, deadline=deadline)
-    run.run(watching)
-    findings = _findings(run, run.results)
-    if run.stopped or not any(finding.witness for finding in findings):
-        return findings, run.stopped
-    return _explained(marked, run, findings, deadline, watching)
-
-
-def _sorted_out(run: _Pass, findings: list[Finding], rules: Specification) -> list[Finding]:
+def _sorted_out(run: _Pass, findings: list[Finding], is_ours: Callable[[str], bool]) -> list[Finding]:
     """Findings and notes of a recorded program. A note says why it is none."""
     from atomsan.findings.counting import sorted_out
     from atomsan.findings.making import findings_of
 
-    marked = _marked_regions(run, rules)
     (lens,) = (result for result in run.results if result.algorithm == "davida, data only")
     of_data = findings_of(lens.witnesses, run.names) if lens.witnesses else []
-    found, notes = sorted_out(findings, of_data, lambda name: name not in marked)
+    found, notes = sorted_out(findings, of_data, is_ours)
     return [*found, *notes]
 
 
 def _explained(
-    material: Material, run: _Pass, findings: list[Finding], deadline: float | None, watching: Watching
+    material: Material,
+    run: _Pass,
+    findings: list[Finding],
+    is_ours: Callable[[str], bool],
+    deadline: float | None,
+    watching: Watching,
 ) -> tuple[list[Finding], str | None]:
     """The findings with what is around their steps, as far as the trace can be read again; why not, if stopped."""
-    from atomsan.findings.finding import merged
-    from atomsan.findings.locks import HeldAt, has_locks, innermost, with_locks, without_locks
-    from atomsan.findings.making import placed_in
+    from atomsan.findings.locks import HeldAt, has_locks, with_locks, without_locks
 
     if not run.is_recorded and not has_locks(run.source.symbols):
         return without_locks(findings), None
@@ -425,14 +404,32 @@ def _explained(
         stopped = "out of time" if _is_over(deadline) else "interrupted"
     finally:
         source.close()
-    if run.is_recorded:
-        places = [(finding, innermost(finding, held.inside)) for finding in findings]
-        findings = [
-            finding if region is None else placed_in(finding, source.symbols.regions[region])
-            for finding, region in places
-        ]
-        findings = merged(findings)
-    return with_locks(findings, held.found), stopped
+    findings = with_locks(findings, held.found)
+    return (_placed(findings, held, source.symbols, is_ours) if run.is_recorded else findings), stopped
+
+
+def _placed(
+    findings: Sequence[Finding], held: HeldAt, symbols: Symbols, is_ours: Callable[[str], bool]
+) -> list[Finding]:
+    """Findings of a recorded program where they belong: in the smallest region, and among the notes if they are such.
+
+    One that is seen in several ways is a finding if one of them is.
+    """
+    from atomsan.findings.counting import reconsidered
+    from atomsan.findings.finding import merged
+    from atomsan.findings.locks import innermost, regions_around
+    from atomsan.findings.making import placed_in
+
+    around = regions_around(held.inside, symbols)
+    found: list[Finding] = []
+    notes: list[Finding] = []
+    for finding in findings:
+        region = innermost(finding, held.inside)
+        judged = reconsidered(finding, around) if is_ours(finding.region) else finding
+        placed = judged if region is None else placed_in(judged, symbols.regions[region])
+        (found if placed.why is None else notes).append(placed)
+    ids = {finding.id for finding in found}
+    return [*merged(found), *merged(note for note in notes if note.id not in ids)]
 
 
 def _is_over(deadline: float | None) -> bool:

@@ -283,6 +283,14 @@ OPTIONS: tuple[Option, ...] = (
         example="--redact-keys",
     ),
     Option(
+        name="follow_fork",
+        verbs=_RECORDING,
+        type=bool,
+        default=False,
+        help="Record the processes that the program forks too, each by itself.",
+        example="--follow-fork",
+    ),
+    Option(
         name="output",
         verbs=("record",),
         type=str,

@@ -82,3 +82,15 @@ def test_a_file_that_could_not_be_rewritten() -> None:
     definitions = Definitions(Resolver())
     definitions.add(["failure", "a.py", "RecursionError"])
     assert definitions.failures == {"a.py": "RecursionError"}
+
+
+def test_why_modules_are_watched() -> None:
+    definitions = Definitions(Resolver(), "/project")
+    definitions.add(["selection", "app", "/project/app.py", True, "the program's own code"])
+    definitions.add(["selection", "sys", None, False, "it has no source file"])
+    definitions.add(["selection", "half"])
+    assert definitions.selections == {
+        "app": ("app.py", True, "the program's own code"),
+        "sys": (None, False, "it has no source file"),
+    }
+    assert definitions.wrong == 1

@@ -196,7 +196,7 @@ def test_a_program_can_end_with_threads_that_still_log() -> None:
     tests = os.path.dirname(os.path.dirname(__file__))
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(program)],
-        env={**os.environ, "PYTHONPATH": tests},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([tests, os.environ.get("PYTHONPATH", "")])},
         capture_output=True,
         text=True,
         timeout=60,

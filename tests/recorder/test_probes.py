@@ -583,3 +583,24 @@ def test_immediate_repetitions_of_a_read_are_left_out() -> None:
         run(thing)
         assert log.events({id(thing): "a"}) == ["read a.balance"]
         assert isinstance(log, Log)
+
+
+class Careful(dict[Any, Any]):
+    """Has a `__setitem__` and a `__delitem__` of its own, which call those of dict in the way that is not `super()`."""
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        raise AssertionError("not to be called")
+
+    __delitem__ = __setitem__  # type: ignore[assignment]
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        ("«call dict.__setitem__»(dict.__setitem__, a, 1, 3)", "write a[1]"),
+        ("«call dict.__setitem__»(dict.__setitem__, a, 2, 3)", "write a[2]; write a"),
+        ("«call dict.__delitem__»(dict.__delitem__, a, 1)", "write a[1]; write a"),
+    ],
+)
+def test_the_method_of_a_base_class_is_not_that_of_the_class(call: str, expected: str) -> None:
+    logs(call, expected, Careful({1: 2}))

@@ -199,10 +199,25 @@ def test_a_call_inside_an_augmented_assignment() -> None:
 def test_recursion_inside_an_augmented_assignment() -> None:
     begin, end = record(1, "begin", site=1), record(1, "end", site=2)
     given = resolved(aug("read"), begin, aug("read"), aug("write"), end, aug("write"))
-    assert given == (
-        f"T1:begin({S4}) T1:r(m.x) T1:begin(m:f) T1:begin({S4}) T1:r(m.x) T1:w(m.x) T1:end({S4}) T1:end(m:f)"
-        f" T1:w(m.x) T1:end({S4})"
-    )
+    assert given == (f"T1:begin({S4}) T1:r(m.x) T1:begin(m:f) T1:r(m.x) T1:w(m.x) T1:end(m:f) T1:w(m.x) T1:end({S4})")
+
+
+@pytest.mark.parametrize("begin", [record(1, "begin", site=1), record(1, "begin", site=9), record(1, "block", site=12)])
+def test_an_augmented_assignment_inside_a_region_is_none_of_its_own(begin: tuple[int, ...]) -> None:
+    found = Resolved(DEFINITIONS).feed(begin, aug("read"), aug("write"), aug("read"), r(site=16))
+    assert found.notation().split(" ")[1:] == ["T1:r(m.x)", "T1:w(m.x)", "T1:r(m.x)", "T1:r(m.x)"]
+    assert found.recording.counters["unmatched"] == 0
+
+
+def test_an_augmented_assignment_inside_an_outer_region_is_a_region() -> None:
+    main = record(1, "begin", site=13), record(1, "end", site=14)
+    expected = f"T1:begin({S4}) T1:r(m.x) T1:w(m.x) T1:end({S4})"
+    assert resolved(main[0], aug("read"), aug("write"), main[1]) == f"T1:begin(m:main) {expected} T1:end(m:main)"
+    entry = record(1, "thread"), record(1, "begin", site=5)  # an entry function with loops
+    assert resolved(*entry, aug("read"), aug("write")) == f"T1:begin(m:loops) {expected}"
+    inner = record(1, "begin", site=1), record(1, "end", site=2)
+    given = resolved(main[0], *inner, aug("read"), aug("write"))
+    assert given == f"T1:begin(m:main) T1:begin(m:f) T1:end(m:f) {expected}"
 
 
 @pytest.mark.parametrize(
@@ -224,8 +239,8 @@ def test_an_augmented_assignment_whose_right_side_failed(then: list[tuple[int, .
 
 
 def test_an_abandoned_assignment_ends_with_its_function() -> None:
-    given = resolved(record(1, "begin", site=1), aug("read"), record(1, "end", site=2))
-    assert given == f"T1:begin(m:f) T1:begin({S4}) T1:r(m.x) T1:end({S4}) T1:end(m:f)"
+    given = resolved(record(1, "begin", site=13), aug("read"), record(1, "end", site=14))
+    assert given == f"T1:begin(m:main) T1:begin({S4}) T1:r(m.x) T1:end({S4}) T1:end(m:main)"
 
 
 # Locks

@@ -185,3 +185,29 @@ def test_flow() -> None:
 def test_facts() -> None:
     log = Resolved([["set", {"program": "bank.py", "command_line": ["bank.py", "-v"], "more": 1}]]).feed()
     assert (log.meta.program, log.meta.command_line) == ("bank.py", ["bank.py", "-v"])
+
+
+def test_locks_are_called_what_the_source_calls_them() -> None:
+    probes = [
+        ("load_attr", 3, 8, 1, "x", "self"),  # 1
+        ("with", 3, 8, 1, "", "self.x", -1, 0),  # 2, fed by 1
+        ("with", 4, 0, 0, "", "guard"),  # 3
+        ("with", 4, 0, 0, "", "guards[0]"),  # 4
+        ("load_attr", 5, 0, 1, "y", "self"),  # 5
+        ("with", 6, 0, 1, "", "self.y"),  # 6, and nobody saw how it was reached
+    ]
+    log = Resolved([module(probes, functions=FUNCTIONS, file="bank.py", source=SOURCE), *NAMES, *TYPES])
+    for account, lock in ((64, 1064), (128, 1128)):
+        log.feed(read(account, 1, type=1, site=1))
+        log.feed(record(1, "acquire", lock, 1, site=2), record(1, "release", lock, 1, site=2))
+    for lock, site in ((2000, 3), (2064, 4), (2128, 5), (2192, 6)):
+        log.feed(record(1, "acquire", lock, 1, site=site), record(1, "release", lock, 1, site=site))
+    log.trace()
+    assert list(log.symbols.locks.names) == [
+        *("Account.x", "Account.x (Account #2)", "guard", "lock #1", "lock #2", "Account.y"),
+    ]
+
+
+def test_queues() -> None:
+    put = record(1, "write", 64, 0, "structure", site=2, flag="queue")
+    assert locations(put) == [("queue #1 (items)", "queue #1", "queue", "<queue>", None)]

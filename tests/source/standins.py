@@ -42,6 +42,9 @@ class StandIn:
         del given[0][given[1]]
 
     def __call__(self, function: Any, *args: Any, **kwargs: Any) -> Any:
+        if self.row.kind == "item":
+            self.happened(self.row, (function, *args))
+            return function[args[0]]
         self.happened(self.row, (function, args, kwargs))
         return function(*args, **kwargs)
 

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from atomsan.cli.exits import Exit, say
-from atomsan.cli.run import recording_options, wanted_limits, wanted_program
+from atomsan.cli.run import explain, recording_options, wanted_limits, wanted_program
 from atomsan.cli.tell import written
 from atomsan.errors import InputError
+
+if TYPE_CHECKING:
+    from atomsan.recorder.tape import Tape
 
 
 def record(
@@ -23,6 +28,7 @@ def record(
     max_bytes: int | None,
     timeout: float | None,
     redact_keys: bool,
+    follow_fork: bool,
     quiet: bool,
 ) -> int:
     """Run a Python program and record what its threads and tasks do, to be checked later.
@@ -35,6 +41,7 @@ def record(
       atomsan record -o run.atomtrace app.py input.csv
       atomsan record --noise --seed 3 --force -o run.atomtrace -m package.server
       atomsan record --explain-selection --redact-keys --quiet -o run.parquet app.py
+      atomsan record --follow-fork -o run.atomtrace -m package.workers
     """
     from atomsan.running import recorded
 
@@ -42,12 +49,18 @@ def record(
         raise InputError("missing -o T: where to write the trace (see atomsan record --help)")
     what = wanted_program(program, module, code)
     limits = wanted_limits(max_events, max_bytes, timeout)
-    options = recording_options(what, include, omit, noise, seed, redact_keys)
-    options.explain_selection = explain_selection
-    with recorded(what, options, limits, output, force=force) as (tape, outcome):
-        events, warnings = tape.events, list(tape.meta.warnings)
-    if not quiet:
-        for text in warnings:
-            say(f"warning: {text}")
-        say(written(output, events))
-    return outcome.code or Exit.FINE
+    options = recording_options(what, include, omit, noise, seed, redact_keys, explain_selection)
+    with recorded(what, options, limits, output, force=force, follow_fork=follow_fork) as done:
+        if explain_selection:
+            explain(done.selections)
+        if not quiet:
+            _tell(done.tape, output)
+            for forked in done.forked:
+                _tell(forked.tape, str(forked.path))
+    return Exit.INTERRUPTED if done.outcome.is_out_of_time else done.outcome.code or Exit.FINE
+
+
+def _tell(tape: Tape, output: str) -> None:
+    for text in tape.meta.warnings:
+        say(f"warning: {text}")
+    say(written(output, tape.events))

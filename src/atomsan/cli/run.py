@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple
 
 from atomsan.cli.exits import Exit, say
 from atomsan.cli.tell import counted, result_format, write_texts
@@ -11,6 +12,7 @@ from atomsan.errors import InputError
 
 if TYPE_CHECKING:
     from atomsan.findings.report import Report
+    from atomsan.recorder.definitions import SelectionDefinition
     from atomsan.recorder.options import RecordingOptions
     from atomsan.recorder.runner import Limits, Outcome, Program
     from atomsan.recorder.tape import Tape
@@ -34,6 +36,7 @@ def run(
     max_bytes: int | None,
     timeout: float | None,
     redact_keys: bool,
+    follow_fork: bool,
     algorithm: list[str],
     spec: str | None,
     atomic: list[str],
@@ -55,6 +58,7 @@ def run(
       atomsan run app.py input.csv
       atomsan run --noise --repeat 5 -o report.json --keep run.atomtrace --force app.py
       atomsan run --live --timeout 60 --all -m package.server
+      atomsan run --follow-fork -m package.workers
       atomsan run --include mylib --explain-selection --redact-keys --quiet -c "import mylib; mylib.main()"
     """
     for name in output:
@@ -63,48 +67,86 @@ def run(
         raise InputError("--repeat must be at least 1" if repeat < 1 else "--limit must not be negative")
     if live and keep is not None:
         raise InputError("--live keeps no trace, and --keep asks for one")
+    if live and follow_fork:
+        raise InputError("--live checks one process, and --follow-fork asks for several")
     what = wanted_program(program, module, code)
     limits = wanted_limits(max_events, max_bytes, timeout)
-    checking = _Checking(algorithm, spec, atomic, not_atomic, live)
+    checking = _Checking(algorithm, spec, atomic, not_atomic, live=live, follow_fork=follow_fork)
     reports: list[Report] = []
-    exits: list[int] = []
+    outcomes: list[Outcome] = []
     for number in range(repeat):
-        options = recording_options(what, include, omit, noise, seed + number, redact_keys)
-        options.explain_selection = explain_selection and number == 0
-        report, outcome = checking.run(what, options, limits, keep, force=force or number > 0)
-        reports.append(report)
-        exits.append(outcome.code)
-        if not quiet:
-            _show(report, format, limit, with_notes=all, is_last=number == repeat - 1)
-            for text in report.warnings:
-                say(f"warning: {text}")
+        options = recording_options(what, include, omit, noise, seed + number, redact_keys, explain_selection)
+        ran = checking.run(what, options, limits, keep, force=force or number > 0)
+        outcomes.append(ran.outcome)
+        if number == 0 and explain_selection:
+            explain(ran.selections)
+        for report in ran.reports:
+            if not quiet:
+                _show(report, format, limit, with_notes=all, is_first=not reports)
+            reports.append(report)
+        if any(report.stopped for report in ran.reports):
+            break
     write_texts(output, lambda: _text(reports, None, with_notes=all), lambda: _json(reports))
+    if any(report.stopped for report in reports) or any(outcome.is_out_of_time for outcome in outcomes):
+        return Exit.INTERRUPTED
     if any(report.findings for report in reports):
         return findings_exit_code
-    return next((exit_code for exit_code in exits if exit_code), Exit.FINE)
+    return next((outcome.code for outcome in outcomes if outcome.code), Exit.FINE)
+
+
+class _Ran(NamedTuple):
+    """One run of the program."""
+
+    reports: list[Report]
+    """Of the program, and of the processes that it has forked, if these were recorded."""
+    outcome: Outcome
+    selections: Mapping[str, SelectionDefinition]
 
 
 class _Checking:
     """How what was recorded is checked."""
 
     def __init__(
-        self, algorithm: list[str], spec: str | None, atomic: list[str], not_atomic: list[str], live: bool
+        self,
+        algorithm: list[str],
+        spec: str | None,
+        atomic: list[str],
+        not_atomic: list[str],
+        *,
+        live: bool,
+        follow_fork: bool,
     ) -> None:
         from atomsan.cli.check import specification
 
         self._algorithm = algorithm or ["auto"]
+        if algorithm:
+            from atomsan.checking import expanded
+
+            expanded(algorithm)  # what is wrong with the names is said before the program runs
         self._rules = specification(spec, atomic, not_atomic)
         self._live = live
+        self._follow_fork = follow_fork
 
     def run(
         self, program: Program, options: RecordingOptions, limits: Limits, keep: str | None, *, force: bool
-    ) -> tuple[Report, Outcome]:
+    ) -> _Ran:
         from atomsan.running import checked_live, recorded, with_program
 
         if self._live:
-            return checked_live(program, options, limits, self.check)
-        with recorded(program, options, limits, keep, force=force, interim=self._tell_interim) as (tape, outcome):
-            return with_program(self.check(tape), outcome), outcome
+            report, outcome, selections = checked_live(program, options, limits, self.check)
+            return _Ran([report], outcome, selections)
+        with recorded(
+            program,
+            options,
+            limits,
+            keep,
+            force=force,
+            follow_fork=self._follow_fork,
+            interim=self._tell_interim,
+        ) as done:
+            reports = [with_program(self.check(done.tape), done.outcome)]
+            reports += [self.check(forked.tape) for forked in done.forked]
+            return _Ran(reports, done.outcome, done.selections)
 
     def check(self, events: EventSource) -> Report:
         from atomsan.checking import check
@@ -141,7 +183,13 @@ def wanted_limits(max_events: int | None, max_bytes: int | None, timeout: float 
 
 
 def recording_options(
-    program: Program, include: list[str], omit: list[str], noise: bool, seed: int, redact_keys: bool
+    program: Program,
+    include: list[str],
+    omit: list[str],
+    noise: bool,
+    seed: int,
+    redact_keys: bool,
+    explain_selection: bool,
 ) -> RecordingOptions:
     from atomsan.recorder.options import RecordingOptions
     from atomsan.source.cache import default_directory
@@ -155,13 +203,29 @@ def recording_options(
         seed=seed,
         redact_keys=redact_keys,
         cache=default_directory(),
+        explain_selection=explain_selection,
     )
 
 
-def _show(report: Report, format: str, limit: int, *, with_notes: bool, is_last: bool) -> None:
+def explain(selections: Mapping[str, SelectionDefinition]) -> None:
+    """The answer to `--explain-selection`."""
+    from atomsan.cli.tell import table
+
+    rows = [
+        (module, "watched" if selection.selected else "not watched", selection.reason, selection.file or "")
+        for module, selection in selections.items()
+    ]
+    # what is watched first: it stands among a hundred modules of the standard library
+    rows.sort(key=lambda row: row[1] != "watched")
+    print(table([("module", "", "why", "file"), *rows]), end="", file=sys.stderr, flush=True)
+
+
+def _show(report: Report, format: str, limit: int, *, with_notes: bool, is_first: bool) -> None:
     """On standard error, because standard output is the program's."""
     shown = _json([report]) if format == "json" else _text([report], limit, with_notes=with_notes)
-    print(shown + "\n" * (not is_last), end="", file=sys.stderr, flush=True)
+    print("\n" * (not is_first) + shown, end="", file=sys.stderr, flush=True)
+    for text in report.warnings:
+        say(f"warning: {text}")
 
 
 def _text(reports: list[Report], limit: int | None, *, with_notes: bool) -> str:

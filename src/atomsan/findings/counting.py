@@ -2,13 +2,17 @@
 
 What another tool recorded and what the user marked counts as it is: these are the papers' rules. In regions that we
 chose ourselves it counts if data can be seen or left inconsistent; the rest is kept as notes, each with the reason.
+
+`sorted_out` judges a witness by its steps alone; `reconsidered` by what is around them, where that is known: the
+regions that are open and the locks that are held. Both look at the *turns* of the cycle: where it enters a transaction
+later than it leaves it. Somebody else came in between there, and nowhere else; a cycle has at least one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from atomsan.source.effects import commute
 
@@ -17,15 +21,43 @@ if TYPE_CHECKING:
 
 # Names of fields that the recorder gives to what is not one element of a container.
 STRUCTURE = "<structure>"
+QUEUE = "<queue>"
 ANY_KEY = "<any key>"
+ELEMENT = "[...]"
 
 ORDER_ONLY = "it rests on the order of locks, threads or hand-overs alone: no data is seen or left inconsistent"
 COMMUTES = "the operations that interleave give the same result in either order"
 WHOLE = "it rests on a key that cannot be told apart from others: the whole container was taken for it"
 NOBODY = "no region alone is to blame"
+ACROSS = "the two accesses are of different objects: each of them is seen and left as it should be"
+NO_FLOW = "the region only calls methods of the object, and nothing that one call returns goes into a later one"
+CHECKED_AGAIN = "what was read without the lock is only looked at, and read again under the lock before it counts"
 
 # Access and access: the orders that data makes.
 _DATA = frozenset({"read", "write"})
+_PROGRAM_ORDER = "program-order"
+# Regions that are part of the code of the function around them.
+_PARTS = frozenset({"statement", "lock-block"})
+_LOOKS = ("if ", "elif ", "while ")
+
+
+class Around(NamedTuple):
+    """A region that is open at an event."""
+
+    name: str
+    origin: str
+    has_flow: bool
+    """Whether a result of one call flows into a later call on the same object."""
+    since: int
+
+
+class Turn(NamedTuple):
+    """A transaction that a cycle enters later than it leaves it, and the steps of others before and after."""
+
+    before: ShownStep
+    enters: ShownStep
+    leaves: ShownStep
+    after: ShownStep
 
 
 def sorted_out(
@@ -43,25 +75,126 @@ def sorted_out(
         if not is_ours(finding.region):
             findings.append(finding)
         elif finding.id not in seen:
-            notes.append(replace(finding, why=NOBODY if finding.kind == "cycle" else ORDER_ONLY))
+            why = _why_no_cycle(finding) if finding.kind == "cycle" else ORDER_ONLY
+            (findings if why is None else notes).append(replace(finding, why=why))
     return _in_order(findings), _in_order(notes)
+
+
+def reconsidered(finding: Finding, around: Mapping[int, Sequence[Around]]) -> Finding:
+    """The same with what is known of its steps by now: which regions are open there, and which locks are held."""
+    if finding.why is not None:
+        return finding
+    for turn in _turns(finding):
+        if not _is_unit_of_work(turn, around):
+            return replace(finding, why=NO_FLOW)
+        if _is_checked_again(turn):
+            return replace(finding, why=CHECKED_AGAIN)
+    return finding
+
+
+def _why_no_cycle(finding: Finding) -> str | None:
+    """A cycle that nobody is to blame for alone counts too, if it is one of data: each saw what the others undid."""
+    if not finding.witness or not all(step.op in _DATA for step in finding.witness):
+        return NOBODY
+    return _why_not(finding)
 
 
 def _why_not(finding: Finding) -> str | None:
     """Why a violation on data is no finding, if it is none."""
-    edges = [(step, finding.witness[(i + 1) % len(finding.witness)]) for i, step in enumerate(finding.witness)]
-    crossing = [(one, other) for one, other in edges if one.owner != other.owner]
-    if crossing and all(_commutes(one, other) for one, other in crossing):
+    turns = _turns(finding)
+    if _rests_on_what_commutes(finding, turns):
         return COMMUTES
     if any(step.field == ANY_KEY for step in finding.witness):
         return WHOLE
+    if any(turn.enters.data != turn.leaves.data for turn in turns):
+        return ACROSS
     return None
 
 
+def _edges(finding: Finding) -> list[tuple[ShownStep, ShownStep]]:
+    steps = finding.witness
+    return [(step, steps[(i + 1) % len(steps)]) for i, step in enumerate(steps)]
+
+
+def _turns(finding: Finding) -> list[Turn]:
+    """Where the cycle enters a transaction later than it leaves it."""
+    ways_in = [(one, other) for one, other in _edges(finding) if one.owner != other.owner]
+    ways_out = [*ways_in[1:], *ways_in[:1]]
+    turns = [Turn(*way_in, *way_out) for way_in, way_out in zip(ways_in, ways_out, strict=True)]
+    return [turn for turn in turns if turn.enters.number > turn.leaves.number]
+
+
+def _rests_on_what_commutes(finding: Finding, turns: Sequence[Turn]) -> bool:
+    """Operations that commute order nobody, so no edge between them can be part of a cycle.
+
+    But where something else of the same container was looked at in the same turn, the operation may rest on what was
+    seen: `if len(items) < most: items.append(x)` is broken by another's append, though append commutes with append.
+    """
+    rest_on_a_look: set[tuple[int, int]] = set()
+    for before, enters, leaves, after in turns:
+        if enters.object == leaves.object and not (_commutes(before, enters) and _commutes(leaves, after)):
+            rest_on_a_look |= {(before.number, enters.number), (leaves.number, after.number)}
+    return any(
+        _commutes(one, other) and (one.number, other.number) not in rest_on_a_look
+        for one, other in _edges(finding)
+        if one.owner != other.owner and one.edge != _PROGRAM_ORDER
+    )
+
+
 def _commutes(one: ShownStep, other: ShownStep) -> bool:
-    if not {one.op, other.op} <= _DATA or one.field != STRUCTURE or other.field != STRUCTURE:
+    """Whether two accesses of one location, by two operations, can change places.
+
+    A queue is there for several to put and to get: who puts or gets first decides who has which item, and that is what
+    everybody who uses a queue leaves open. A look at it (`empty`, `qsize`) is another matter. Of an element's writes
+    only those of a set commute: it is in the set, whoever adds it.
+    """
+    if one.field != other.field or not {one.op, other.op} <= _DATA:
         return False
-    return commute(one.operation or "", other.operation or "")
+    if one.field == QUEUE:
+        return one.op == other.op == "write"
+    if one.field == STRUCTURE:
+        return commute(one.operation or "", other.operation or "")
+    return one.field == ELEMENT and one.operation == other.operation == "add"
+
+
+def _is_unit_of_work(turn: Turn, around: Mapping[int, Sequence[Around]]) -> bool:
+    """Whether the innermost region around both accesses is meant as one step on the object (DESIGN section 8).
+
+    It is if its own code touches the object, if it is a method of the object, or if what one call on it returns goes
+    into a later one. Otherwise it calls two methods, each of which is a step, and nothing ties the two together.
+    """
+    first, last = (_functions(around.get(step.number, ())) for step in (turn.leaves, turn.enters))
+    common = [one for one, other in zip(first, last, strict=False) if one == other]
+    if not common:
+        return True  # not known, or not a place that we chose
+    unit = common[-1]
+    if unit in (first[-1], last[-1]) or unit.has_flow:
+        return True
+    of_class = unit.name.partition(":")[2].rpartition(".")[0]
+    if not of_class:
+        return False
+    methods = [step.site.function or "" for step in (turn.leaves, turn.enters) if step.site]
+    return any(name.startswith(f"{of_class}.") for name in (turn.leaves.path, turn.enters.path, *methods))
+
+
+def _functions(around: Sequence[Around]) -> list[Around]:
+    return [region for region in around if region.origin not in _PARTS]
+
+
+def _is_checked_again(turn: Turn) -> bool:
+    """Double-checked locking done right.
+
+    The first read is in a condition and without the lock; the second, of the same location, is under the lock, which
+    was taken in between; and whoever wrote had that lock. So what the first one saw decided only whether to look again.
+    """
+    first, second = turn.leaves, turn.enters
+    if first.op != "read" or second.op != "read" or first.target != second.target or first.site is None:
+        return False
+    text = (first.site.text or "").strip()
+    if not text.startswith(_LOOKS) or ":=" in text:
+        return False
+    taken = {hold.lock for hold in second.holds or () if hold.since > first.number}
+    return any(lock in (turn.after.locks or ()) and lock in (turn.before.locks or ()) for lock in taken)
 
 
 def _in_order(findings: Sequence[Finding]) -> list[Finding]:

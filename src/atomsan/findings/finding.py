@@ -62,6 +62,10 @@ class ShownStep:
     """The event as the checkers numbered it: after repairs, and under the specification."""
     field: str | None = None
     """Of a variable with structure: which field of its object."""
+    object: str | None = None
+    """Of a variable with structure: which object it is a field or an element of."""
+    owner_object: str | None = None
+    """The object of whose attribute that is the value, where it is a container."""
     operation: str | None = None
     """The method or function that the site calls, where that is what reads or writes: `append`."""
     holds: tuple[Hold, ...] | None = None
@@ -72,6 +76,11 @@ class ShownStep:
     def locks(self) -> tuple[str, ...] | None:
         """The names of the locks held, where that is known."""
         return None if self.holds is None else tuple(hold.lock for hold in self.holds)
+
+    @property
+    def data(self) -> str | None:
+        """Whose data it is: that of the object itself, and a container's data is that of the object that holds it."""
+        return self.owner_object or self.object
 
     @property
     def where(self) -> str:

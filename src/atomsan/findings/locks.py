@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from atomsan.findings.advice import advice_for, advice_for_cycle
+from atomsan.findings.counting import Around
 from atomsan.findings.finding import Finding, Hold
 from atomsan.findings.wording import hint, hint_for_cycle
 from atomsan.trace._held import HeldLocks
@@ -79,6 +80,16 @@ def innermost(finding: Finding, inside: Mapping[int, Sequence[tuple[int, int]]])
     first, last = (inside.get(finding.witness[i].number, ()) for i in finding.span)
     common = [one for one, other in zip(first, last, strict=False) if one == other]
     return common[-1][0] if common else None
+
+
+def regions_around(inside: Mapping[int, Sequence[tuple[int, int]]], symbols: Symbols) -> dict[int, list[Around]]:
+    """The same as `HeldAt.inside`, with what the trace knows of the regions."""
+    regions = symbols.regions
+
+    def known(region: int, since: int) -> Around:
+        return Around(regions[region], regions.get(region, "origin") or "", bool(regions.get(region, "flow")), since)
+
+    return {event: [known(*region) for region in around] for event, around in inside.items()}
 
 
 def with_locks(findings: Iterable[Finding], held: Mapping[int, tuple[Hold, ...]]) -> list[Finding]:

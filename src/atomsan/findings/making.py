@@ -31,6 +31,11 @@ class Namer:
         self._symbols: Symbols = source.symbols
         self._sites: dict[int, SiteShown | None] = {NO_SITE: None}
 
+    @property
+    def has_places(self) -> bool:
+        """Whether there is a file in which one can look up an event. Of what was recorded just now there is none."""
+        return self._source.meta.format != "recording"
+
     def thread(self, number: int) -> str:
         return self._symbols.threads[number]
 
@@ -73,6 +78,8 @@ class Namer:
 
     def _step(self, step: Step, event: int, place: str, to: int) -> ShownStep:
         op = Op(step.op)
+        known = self._symbols.variables.get
+        is_access = TARGET_KIND[op] == "variables"
         return ShownStep(
             thread=self.thread(step.thread),
             transaction=step.transaction or None,
@@ -87,7 +94,9 @@ class Namer:
             to=to,
             edge=str(step.edge),
             number=step.event,
-            field=self._symbols.variables.get(step.target, "field") if TARGET_KIND[op] == "variables" else None,
+            field=known(step.target, "field") if is_access else None,
+            object=known(step.target, "object") if is_access else None,
+            owner_object=known(step.target, "owner") if is_access else None,
             operation=None if step.site == NO_SITE else self._symbols.sites.get(step.site, "operation"),
         )
 
@@ -100,8 +109,10 @@ def findings_of(witnesses: Iterable[Witness], names: Namer) -> list[Finding]:
 def _finding(witness: Witness, names: Namer) -> Finding:
     steps = names.steps(witness.steps)
     if witness.blamed is None:
-        return _cycle(steps, witness.count)
-    return _blamed(steps, witness.blamed, witness.count, names)
+        finding = _cycle(steps, witness.count)
+    else:
+        finding = _blamed(steps, witness.blamed, witness.count, names)
+    return finding if names.has_places else replace(finding, first_place="")
 
 
 def _blamed(steps: list[ShownStep], blamed: Transaction, count: int, names: Namer) -> Finding:

@@ -1,6 +1,7 @@
 # cython: language_level=3
-"""Calls a function as if nothing had called it: the program must not see the frames of what started it.
+"""What the program's process cannot do in Python: to be its own bottom, and to map memory without a descriptor.
 
+The program must not see the frames of what started it.
 `traceback.print_stack`, `inspect.stack`, `warnings` with a stack level and the depth at which a `RecursionError` comes
 are then the same as without us.
 """
@@ -10,6 +11,24 @@ from cpython.object cimport PyObject
 cdef extern from *:
     """
     #include <Python.h>
+    #include <sys/mman.h>
+
+    static PyObject *atomsan_mapped(int descriptor, Py_ssize_t size) {
+        void *memory = mmap(NULL, (size_t) size, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+        if (memory == MAP_FAILED)
+            return PyErr_SetFromErrno(PyExc_OSError);
+        return PyMemoryView_FromMemory((char *) memory, size, PyBUF_WRITE);
+    }
+
+    static PyObject *atomsan_run_file(const char *opened, PyObject *path, PyObject *names) {
+        FILE *file = fopen(opened, "rb");
+        const char *shown = PyUnicode_AsUTF8(path);
+        if (file == NULL)
+            return PyErr_SetFromErrno(PyExc_OSError);
+        if (shown == NULL)
+            PyErr_Clear();
+        return PyRun_FileExFlags(file, shown ? shown : opened, Py_file_input, names, names, 1, NULL);
+    }
 
     typedef struct {
         void *frame;
@@ -48,6 +67,10 @@ cdef extern from *:
         pass
     AtomsanBelow atomsan_hide()
     void atomsan_show(AtomsanBelow below)
+    PyObject *atomsan_run_file(const char *opened, PyObject *path, PyObject *names)
+    object atomsan_mapped(int descriptor, Py_ssize_t size)
+    void PyErr_SetObject(PyObject *type, PyObject *value)
+    void PyErr_PrintEx(int set_sys_last_vars)
     PyObject *PyObject_CallObject(PyObject *callable, PyObject *arguments)
     PyObject *PyEval_EvalCode(PyObject *code, PyObject *globals, PyObject *locals)
     void PyErr_Fetch(PyObject **type, PyObject **value, PyObject **traceback)
@@ -70,6 +93,13 @@ def run_at_bottom(code, namespace):
     return ended(PyEval_EvalCode(<PyObject *> code, names, names), below)
 
 
+def run_file_at_bottom(path, namespace):
+    """The same for a file that Python is to read by itself: what is wrong with it is then said as always."""
+    cdef bytes opened = path.encode("utf-8", "surrogateescape")
+    cdef AtomsanBelow below = atomsan_hide()
+    return ended(atomsan_run_file(opened, <PyObject *> path, <PyObject *> namespace), below)
+
+
 cdef ended(PyObject *result, AtomsanBelow below):
     cdef PyObject *type_
     cdef PyObject *value
@@ -88,3 +118,17 @@ cdef ended(PyObject *result, AtomsanBelow below):
     Py_XDECREF(value)
     Py_XDECREF(traceback)
     return exception
+
+
+def show(exception):
+    """Show an exception that nobody caught, as Python does at the end of a program. It is not SystemExit."""
+    kind = type(exception)
+    cdef AtomsanBelow below = atomsan_hide()
+    PyErr_SetObject(<PyObject *> kind, <PyObject *> exception)
+    PyErr_PrintEx(1)
+    atomsan_show(below)
+
+
+def mapped(descriptor, size):
+    """The memory of a file, for as long as the process lasts. The descriptor can be closed, which `mmap.mmap` keeps."""
+    return atomsan_mapped(descriptor, size)

@@ -85,6 +85,11 @@ static inline int known_key(PyObject *key, uint64_t *where, unsigned *kind) {
     return number >= 0;
 }
 
+/* Of no type that an augmented assignment changes in its place. */
+static inline int is_plain(PyObject *value) {
+    return PyLong_CheckExact(value) || PyFloat_CheckExact(value) || PyUnicode_CheckExact(value);
+}
+
 static inline PyObject *item_of(Probe *p, PyObject *obj, PyObject *key) {
     Thread *t = mine;
     uint64_t where;
@@ -101,6 +106,10 @@ static inline PyObject *item_of(Probe *p, PyObject *obj, PyObject *key) {
                 fast_put(p, t, obj, (uint64_t)place, list_number, RAW_READ, KEY_INDEX);
                 return Py_NewRef(PyList_GET_ITEM(obj, place));
             }
+        } else if (PyUnicode_CheckExact(obj)) {
+            return PyUnicode_Type.tp_as_mapping->mp_subscript(obj, key);
+        } else if (PyTuple_CheckExact(obj)) {
+            return PyTuple_Type.tp_as_mapping->mp_subscript(obj, key);
         }
     }
     return get_pair(p, obj, key);
@@ -110,7 +119,7 @@ static inline int store_item_of(Probe *p, PyObject *obj, PyObject *key, PyObject
     Thread *t = mine;
     uint64_t where;
     unsigned kind;
-    if (is_live(t) && value != NULL && (p->flags == 0 || PyLong_CheckExact(value))) {
+    if (is_live(t) && value != NULL && (p->flags == 0 || is_plain(value))) {
         if (PyDict_CheckExact(obj)) {
             if (known_key(key, &where, &kind) && LIKELY(dict_number)) {
                 Py_ssize_t size = ((PyDictObject *)obj)->ma_used;
@@ -160,6 +169,10 @@ static PyObject *fast_get_augmented(PyObject *self, PyObject *obj) {
     Thread *t = mine;
     if (is_live(t) && LIKELY(matches(p->found, Py_TYPE(obj))) && LIKELY(p->found->mode == MODE_FIELD)) {
         fast_put(p, t, obj, p->name_number, p->found->number, RAW_READ, KEY_FIELD);
+        if (LIKELY(p->found->place)) {
+            PyObject **value = inline_value(obj, p->found->place);
+            if (LIKELY(value != NULL)) return Py_NewRef(*value);
+        }
         return Py_TYPE(obj)->tp_getattro(obj, p->name);
     }
     return slow_get_augmented(self, obj);
@@ -169,8 +182,17 @@ static int fast_set_augmented(PyObject *self, PyObject *obj, PyObject *value) {
     Probe *p = (Probe *)self;
     Thread *t = mine;
     if (is_live(t) && LIKELY(matches(p->found, Py_TYPE(obj))) && LIKELY(p->found->mode == MODE_FIELD) && value != NULL
-        && PyLong_CheckExact(value) && Py_TYPE(obj)->tp_setattro == PyBaseObject_Type.tp_setattro) {
+        && is_plain(value) && Py_TYPE(obj)->tp_setattro == PyBaseObject_Type.tp_setattro) {
         fast_put(p, t, obj, p->name_number, p->found->number, RAW_WRITE, KEY_FIELD);
+        if (LIKELY(p->found->place)) {
+            PyObject **place = inline_value(obj, p->found->place);
+            if (LIKELY(place != NULL)) {
+                PyObject *old = *place;
+                *place = Py_NewRef(value);
+                Py_DECREF(old);
+                return 0;
+            }
+        }
         return PyObject_GenericSetAttr(obj, p->name, value);
     }
     return slow_set_augmented(self, obj, value);

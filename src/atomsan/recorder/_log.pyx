@@ -18,7 +18,7 @@ from atomsan.recorder._hot cimport (
     NOT_LIVE, RAW_WHAT, RAW_WORD, SEEN_SLOTS, SLACK, State, Thread, has_room, mark_seen, put,
 )
 from atomsan.recorder._raw cimport (
-    RAW_FREE, RAW_HEAD_BYTES, RAW_MAGIC, RAW_THREAD, RawHead, RawRecord,
+    RAW_FREE, RAW_HEAD_BYTES, RAW_MAGIC, RAW_REGION, RAW_REGION_END, RAW_THREAD, RawHead, RawRecord,
 )
 
 cdef extern from *:
@@ -94,9 +94,7 @@ cdef bint redact = False
 cdef bint paused = False
 cdef int reader = 0
 cdef uint32_t threads = 0
-cdef uint32_t regions = 0
 cdef dict names = {}
-cdef dict region_numbers = {}
 cdef dict namespaces = {}
 # Namespaces of modules while nobody watches for their death.
 cdef list kept = []
@@ -112,7 +110,6 @@ cdef size_t waiting_capacity = 0
 cdef uint64_t noise_state = 0
 cdef uint64_t noise_made = 0
 cdef uint64_t noise_next = 0
-cdef uint32_t last_noisy_thread = 0
 
 
 # --- sets and maps of addresses and hashes ---------------------------------------------------------------------------
@@ -210,6 +207,13 @@ cdef uint32_t type_count = 0
 
 # --- definitions ----------------------------------------------------------------------------------------------------
 
+cdef extern from "Python.h":
+    ctypedef struct PyThreadState
+    PyThreadState *PyThreadState_Get()
+    void PyThreadState_EnterTracing(PyThreadState *)
+    void PyThreadState_LeaveTracing(PyThreadState *)
+
+
 cdef void define(object message) noexcept:
     cdef PyObject *type = NULL
     cdef PyObject *value = NULL
@@ -217,11 +221,13 @@ cdef void define(object message) noexcept:
     if send is None or not the_state.attached:
         return
     PyErr_Fetch(&type, &value, &traceback)
+    PyThreadState_EnterTracing(PyThreadState_Get())  # a debugger is to see none of our frames
     try:
         send(message)
     except BaseException:
         # Nothing of the program's: what cannot be named is shown without a name.
         pass
+    PyThreadState_LeaveTracing(PyThreadState_Get())
     PyErr_Restore(type, value, traceback)
 
 
@@ -325,9 +331,8 @@ cdef int make_room(uint64_t records, int may_wait) noexcept:
         elif s.next + records <= s.limit:
             return 1
         elif s.hard_limit - s.next >= records + reserve():
-            # Only the stride or the noise is narrower than what is asked for.
-            if s.limit < s.next + records:
-                s.limit = s.next + records
+            # Only the stride or the noise is narrower than what is asked for. The limit stays: whoever comes next is
+            # not to miss its noise.
             return 1
         if not may_wait:
             return not waiting_count and s.next + records <= s.hard_limit
@@ -650,10 +655,9 @@ def attach(memory, definitions, *, redact_keys=False):
     watch_builtins()
     if forget_types != NULL:
         forget_types()
+    annotated.clear()
     for text, number in names.items():
         define(["name", number, text, hash(text) & 0xFFFFFFFFFFFFFFFF])
-    for text, number in region_numbers.items():
-        define(["region", number, text])
     for address, text in list(namespaces.items()):
         if get(&modules, address):
             define(["module_name", address, text])
@@ -750,6 +754,29 @@ def register_module(namespace, name=None):
     if name is None:
         name = namespace.get("__name__")
     name_namespace(address, name)
+
+
+cdef dict annotated = {}
+
+
+def begin_annotated(name):
+    """A block that the user marked begins: `with atomsan.atomic(name)`."""
+    cdef uint64_t number
+    if not the_state.on:
+        return
+    if name not in annotated:
+        annotated[name] = len(annotated) + 1
+        define(["region", annotated[name], name])
+    number = annotated[name]
+    log_record(RAW_REGION, 0, 0, 0, number, current_site())
+
+
+def end_annotated(name):
+    """And ends. One that began before anybody recorded is not known."""
+    cdef uint64_t number
+    if the_state.on and name in annotated:
+        number = annotated[name]
+        log_record(RAW_REGION_END, 0, 0, 0, number, current_site())
 
 
 def noise(seed):

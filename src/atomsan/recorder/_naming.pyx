@@ -109,9 +109,11 @@ cdef class Namer:
         cdef const uint32_t[:] first_sites = objects["site"]
         cdef const uint32_t[:] first_kinds = objects["kind"]
         cdef const uint32_t[:] classes = objects["is_class"]
+        cdef const uint32_t[:] queues = objects["is_queue"]
         cdef const uint64_t[:] keys = variables["key"]
         cdef const uint32_t[:] owners = variables["object"]
         cdef const uint32_t[:] kinds = variables["kind"]
+        cdef const uint32_t[:] of_queues = variables["is_queue"]
         # a column is made when there is something to put into it, and then has a row for each variable
         cdef list object_column, class_column, field_column, owner_column
         cdef object text = None, path = None, owner = None, field
@@ -125,28 +127,29 @@ cdef class Namer:
         for i in range(<size_t> keys.shape[0]):
             # an object may be reached through a variable that has its name only now
             while o < total and self.object_count <= owners[i]:
-                self.add_object(addresses[o], types[o], vias[o], first_sites[o], first_kinds[o], classes[o])
+                self.add_object(addresses[o], types[o], vias[o], first_sites[o], first_kinds[o], classes[o], queues[o])
                 o += 1
             if owners[i] != named:
                 named = owners[i]
                 text, path, owner = self.object_text(named), self.path(named), self.owner(named)
             if kinds[i] == KEY_IDENTITY:
                 while o < total and self.object_count <= keys[i]:
-                    self.add_object(addresses[o], types[o], vias[o], first_sites[o], first_kinds[o], classes[o])
+                    self.add_object(addresses[o], types[o], vias[o], first_sites[o], first_kinds[o], classes[o], queues[o])
                     o += 1
-            field = self.add_variable(owners[i], kinds[i], keys[i])
+            field = self.add_variable(owners[i], kinds[i], keys[i], of_queues[i])
             object_column.append(text)
             class_column.append(path)
             field_column.append(field)
             owner_column.append(owner)
         while o < total:
-            self.add_object(addresses[o], types[o], vias[o], first_sites[o], first_kinds[o], classes[o])
+            self.add_object(addresses[o], types[o], vias[o], first_sites[o], first_kinds[o], classes[o], queues[o])
             o += 1
 
     # Objects
 
     cdef int add_object(
-        self, uint64_t address, uint32_t type_, uint32_t via, uint32_t site, uint32_t kind, bint is_class
+        self, uint64_t address, uint32_t type_, uint32_t via, uint32_t site, uint32_t kind, bint is_class,
+        bint is_queue,
     ) except -1:
         cdef ObjectName *new
         if self.object_count == self.object_room:
@@ -168,6 +171,9 @@ cdef class Namer:
                 new.form = ACTIVATION
                 return 0
             return self.numbered(new, type_definition[1] if type_definition is not None else "object")
+        if is_queue:
+            # the site is the last that its user came by, and that need not be about the queue
+            return self.numbered(new, type_definition[1] if type_definition is not None else "queue")
         if via < self.variable_count:
             return self.reached(new, via)
         if defined is not None and is_plain(defined.expression):
@@ -263,7 +269,7 @@ cdef class Namer:
 
     # Variables
 
-    cdef object add_variable(self, uint32_t number, uint32_t kind, uint64_t key):
+    cdef object add_variable(self, uint32_t number, uint32_t kind, uint64_t key, bint of_queue):
         """Name one more; returns its field."""
         cdef ObjectName *owner = self.objects + number
         cdef size_t head
@@ -276,7 +282,9 @@ cdef class Namer:
             # `A.x (A #1)`: the number makes it the only one, and nothing else has a name of this form
             is_unique = owner.form == NUMBERED and is_identifier and self.class_is_plain[owner.what]
         else:
-            if kind == KEY_STRUCTURE:
+            if kind == KEY_STRUCTURE and of_queue:
+                raw, field = b" (items)", "<queue>"
+            elif kind == KEY_STRUCTURE:
                 raw, field = b" (structure)", "<structure>"
             elif kind == KEY_WHOLE:
                 raw, field = b"[<any key>]", "<any key>"

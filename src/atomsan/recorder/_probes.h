@@ -7,6 +7,11 @@
 #include "_hot.h"
 #include <structmember.h>
 
+#if PY_VERSION_HEX >= 0x030D0000
+/* Exported by the interpreter, but not declared any more: the only way through a set that runs nothing else. */
+PyAPI_FUNC(int) _PySet_NextEntry(PyObject *set, Py_ssize_t *position, PyObject **key, Py_hash_t *hash);
+#endif
+
 /* What was found out about a type at a site. It holds while the type's version does; versions are never used again, so
  * neither a class that was changed nor a new class at the address of a dead one is mistaken. */
 typedef struct {
@@ -15,6 +20,7 @@ typedef struct {
     uint32_t number;      /* of the type */
     uint32_t mode;
     uint32_t shape;       /* of a container */
+    uint32_t place;       /* of an attribute among the values that an object of the type has inline, plus 1; 0: none */
     uint64_t steps;       /* of a method: a byte each, the first one lowest */
     uint64_t absent;      /* if the key is not there */
 } Found;
@@ -91,6 +97,56 @@ static inline void settle(void) {
 static inline int matches(const Found *found, const PyTypeObject *type) {
     return found->type == type && found->version == type->tp_version_tag;
 }
+
+/* --- attributes as the interpreter keeps them ---
+ *
+ * Objects of most classes have their attributes in an array, in the order of the keys that all objects of the class
+ * share. The interpreter's own specialised instructions go there directly, guarded by the version of the type; so do
+ * the probes that do the access themselves. These are its private structures: of versions that are not known here,
+ * nothing is found, and the access goes the general way.
+ */
+#if PY_VERSION_HEX >= 0x030B0000 && PY_VERSION_HEX < 0x030E0000 && !defined(Py_GIL_DISABLED)
+typedef struct {
+    Py_ssize_t references;
+    uint8_t log2_size, log2_index_bytes, kind;
+    uint32_t version;
+    Py_ssize_t usable, entries;
+    char indices[];
+} SharedKeys;
+
+#define KEYS_SPLIT 2
+
+static uint32_t place_of_attribute(PyTypeObject *type, PyObject *name) {
+    if (!(type->tp_flags & Py_TPFLAGS_HEAPTYPE) || !(type->tp_flags & Py_TPFLAGS_MANAGED_DICT)) return 0;
+    SharedKeys *keys = (SharedKeys *)((PyHeapTypeObject *)type)->ht_cached_keys;
+    if (keys == NULL || keys->kind != KEYS_SPLIT) return 0;
+    PyObject **entries = (PyObject **)(keys->indices + ((size_t)1 << keys->log2_index_bytes));
+    for (Py_ssize_t i = 0; i < keys->entries; i++) {
+        if (entries[2 * i] == name) return (uint32_t)i + 1;
+    }
+    return 0;
+}
+
+/* Where the attribute of a known place is, if this object has its values inline and has this one; else NULL. */
+static inline PyObject **inline_value(PyObject *obj, uint32_t place) {
+#if PY_VERSION_HEX >= 0x030D0000
+    uint8_t *values = (uint8_t *)obj + sizeof(PyObject);
+    if (!(Py_TYPE(obj)->tp_flags & Py_TPFLAGS_INLINE_VALUES) || ((PyObject **)obj)[-3] != NULL || !values[3]) return NULL;
+    PyObject **all = (PyObject **)(values + sizeof(PyObject *));
+#elif PY_VERSION_HEX >= 0x030C0000
+    uintptr_t values = ((uintptr_t *)obj)[-3];
+    if (!(values & 1)) return NULL;
+    PyObject **all = (PyObject **)(values + 1);
+#else
+    PyObject **all = ((PyObject ***)obj)[-4];
+    if (all == NULL) return NULL;
+#endif
+    return all[place - 1] == NULL ? NULL : all + place - 1;
+}
+#else
+static uint32_t place_of_attribute(PyTypeObject *type, PyObject *name) { return 0; }
+static inline PyObject **inline_value(PyObject *obj, uint32_t place) { return NULL; }
+#endif
 
 static PyTypeObject probe_type = {PyVarObject_HEAD_INIT(NULL, 0)};
 static PyTypeObject later_type = {PyVarObject_HEAD_INIT(NULL, 0)};

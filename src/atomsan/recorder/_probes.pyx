@@ -40,6 +40,7 @@ cdef extern from "_fast.h":
         uint32_t number
         uint32_t mode
         uint32_t shape
+        uint32_t place
         uint64_t steps
         uint64_t absent
 
@@ -80,6 +81,7 @@ cdef extern from "_fast.h":
     bint is_registered()
     void settle()
     bint matches(const Found *found, const PyTypeObject *type)
+    uint32_t place_of_attribute(PyTypeObject *type, PyObject *name)
     PyTypeObject probe_type
     int ready_probe_types(reprfunc repr)
     int ready_kind(int kind, binaryfunc get, objobjargproc set, int is_callable)
@@ -143,9 +145,6 @@ cdef extern from "Python.h":
         PyObject *tp_mro
         PyObject *tp_dict
         Py_ssize_t tp_dictoffset
-
-    ctypedef struct _Super "PyMemberDescrObject":
-        pass
 
     PyTypeObject PyList_Type, PyDict_Type, PySet_Type, PyLong_Type, PyUnicode_Type, PyBytes_Type, PyTuple_Type
     PyTypeObject PyFloat_Type, PyBool_Type, PyComplex_Type, PyModule_Type, PyType_Type, PyBaseObject_Type
@@ -267,8 +266,6 @@ cdef enum:
 # Elements that are logged one by one, at most; of a larger container it is the whole.
 cdef Py_ssize_t MOST = 64
 cdef uint64_t ROOM = 4 * 64 + 8
-
-cdef PyObject *NOTHING = NULL
 
 
 # --- steps: the effects of methods and functions --------------------------------------------------------------------
@@ -410,6 +407,7 @@ cdef inline Found *remember(Probe *probe, PyTypeObject *type) noexcept:
     found.number = 0
     found.mode = SKIP
     found.shape = 0
+    found.place = 0
     found.steps = 0
     found.absent = 0
     return found
@@ -436,6 +434,8 @@ cdef Found *find_attribute(Probe *probe, PyObject *obj, bint is_store) noexcept:
     found = remember(probe, type)
     found.mode = mode
     found.number = number
+    if mode == FIELD and attribute == NULL:
+        found.place = place_of_attribute(type, probe.name)
     conclude(found, type)
     return found
 
@@ -840,6 +840,8 @@ cdef void load_from_class(Probe *probe, PyObject *obj) noexcept:
     """`Class.attribute`: a read of the class that holds it. Methods and the like are no data."""
     cdef PyObject *value = _PyType_Lookup(<PyTypeObject *>obj, probe.name)
     cdef PyObject *holder
+    if PyType_IsSubtype(<PyTypeObject *>obj, enum_type):
+        return  # its members are constants
     if value != NULL:
         if (<_Type *>Py_TYPE(value)).tp_descr_get != NULL or PyType_Check(value):
             return
@@ -1743,15 +1745,50 @@ cdef PyObject *call(PyObject *self, PyObject *const *args, size_t nargsf, PyObje
         if probe.does == DOES_ITERATE:
             return call_iterating(probe, args, count, names)
         if probe.does == DOES_WRITE_ITEM and count == 4 and names == NULL:
+            if not is_own_method(args, name_of_setitem):
+                return call_method_of_base(probe, args, count)
             if store_item(probe, args[1], args[2], args[3]) < 0:
                 return NULL
             return new_ref(Py_None)
         if probe.does == DOES_DELETE_ITEM and count == 3 and names == NULL:
+            if not is_own_method(args, name_of_delitem):
+                return call_method_of_base(probe, args, count)
             if delete_item(probe, args[1], args[2]) < 0:
                 return NULL
             return new_ref(Py_None)
         log_call(probe, args, count)
     return PyObject_Vectorcall(args[0], args + 1, (count - 1) | PY_VECTORCALL_ARGUMENTS_OFFSET, names)
+
+
+cdef inline bint is_own_method(PyObject *const *args, object name) noexcept:
+    """Whether `f(obj, key)` does what `obj[key]` would: operator.setitem always, dict.__setitem__ unless obj has its own."""
+    if Py_TYPE(args[0]) != &PyWrapperDescr_Type and Py_TYPE(args[0]) != &PyMethodDescr_Type:
+        return Py_TYPE(args[0]) == &PyCFunction_Type
+    return _PyType_Lookup(Py_TYPE(args[1]), <PyObject *>name) == args[0]
+
+
+cdef PyObject *call_method_of_base(Probe *probe, PyObject *const *args, Py_ssize_t count) noexcept:
+    """dict.__setitem__(obj, key, value), where the class of obj has a method of its own that is not to be called."""
+    cdef Thread *thread
+    cdef Py_ssize_t size
+    cdef PyObject *result
+    cdef Key where
+    cdef uint32_t number
+    if not PyDict_Check(args[1]):
+        return PyObject_Vectorcall(args[0], args + 1, (count - 1) | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL)
+    number = _log.number_of_type(<PyObject *>Py_TYPE(args[1]))
+    key_of(args[2], &where)
+    thread = ready(probe.site, 2)
+    if thread != NULL:
+        log_key(thread, probe, RAW_WRITE, args[1], &where, number)
+    size = PyDict_Size(args[1])
+    result = PyObject_Vectorcall(args[0], args + 1, (count - 1) | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL)
+    if thread != NULL and PyDict_Size(args[1]) != size and S.on:
+        thread = ready_after(probe.site)
+        if thread != NULL:
+            log_structure(thread, probe, RAW_WRITE, args[1], number)
+            settle()
+    return result
 
 
 cdef void log_call(Probe *probe, PyObject *const *args, Py_ssize_t count) noexcept:
@@ -2040,6 +2077,13 @@ cdef void end_span(Probe *probe) noexcept:
             put(S, 0, 0, RAW_WHAT(0, probe.begin_site), RAW_WORD(thread.number, RAW_END, 0, 0))
 
 
+cdef extern from "Python.h":
+    ctypedef struct PyThreadState
+    PyThreadState *PyThreadState_Get()
+    void PyThreadState_EnterTracing(PyThreadState *)
+    void PyThreadState_LeaveTracing(PyThreadState *)
+
+
 cdef object dynamic = None
 
 
@@ -2054,12 +2098,14 @@ cdef PyObject *source(PyObject *self, PyObject *text) noexcept:
     if namespace == NULL:
         return new_ref(text)
     keep_error(saved)
+    PyThreadState_EnterTracing(PyThreadState_Get())  # a debugger is to see none of our frames
     try:
         code = dynamic(<object>text, <object>probe.name, <object>namespace)
         result = <PyObject *>code
         Py_INCREF(result)
     except Exception:
         result = new_ref(text)
+    PyThreadState_LeaveTracing(PyThreadState_Get())
     give_error_back(saved)
     return result
 

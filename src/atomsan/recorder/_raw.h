@@ -92,7 +92,8 @@ enum {
     FLAG_AUGMENTED = 1,   /* half of an augmented assignment: the site's region is around both halves */
     FLAG_LOOP_LOCK = 2,   /* acquire, release: of an asyncio loop (kind `loop`) */
     FLAG_NO_WAIT = 4,     /* a take that could not have waited */
-    FLAG_CLASS = 8        /* the object is a class, and `type` the number of that class itself */
+    FLAG_CLASS = 8,       /* the object is a class, and `type` the number of that class itself */
+    FLAG_QUEUE = 16       /* KEY_STRUCTURE: of a queue. A write is a put or a get, a read is a look at its size */
 };
 
 #endif

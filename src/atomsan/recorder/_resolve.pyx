@@ -13,9 +13,9 @@ What is new since the last `take` (variables, objects, locks, ...) is handed out
 the names.
 """
 
-from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport free
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 
 from atomsan.recorder._raw cimport *
 from atomsan.trace._memory cimport grown, resized
@@ -32,6 +32,7 @@ cdef extern from * nogil:
         uint32_t value;
         uint32_t next, prev;   /* in the list of its object, plus 1; 0: none */
         uint8_t kind;
+        uint16_t thread;       /* of a variable: the only one that used it, or SHARED */
     } atomsan_entry;
 
     /* The upper half of the hash, which also numbers the home slot; and the entry, plus 1. */
@@ -71,6 +72,7 @@ cdef extern from * nogil:
         uint32_t next
         uint32_t prev
         uint8_t kind
+        uint16_t thread
     ctypedef struct Slot "atomsan_slot":
         uint32_t tag
         uint32_t entry
@@ -84,12 +86,13 @@ cdef extern from * nogil:
 cdef enum: NONE = 0xFFFFFFFF
 cdef enum: NOBODY = 0xFFFFFFFF
 cdef enum: AHEAD = 12
+cdef enum: SHARED = 0xFFFF
 
 # Kinds of entries beside those of keys.
 cdef enum:
     AN_OBJECT = 16        # value: its row
     FIELD_BY_HASH = 17    # of a namespace; key: the hash of the name
-    KEY_IDENTITY = 18     # key: the number of the object that is the key
+    KEY_IDENTITY = 18     # key: the serial of the object that is the key
     AN_ITEM = 19          # of a queue; value: the last of a circle of nodes
     A_NAMESPACE = 20      # the object at this address is one; in no list
 
@@ -143,6 +146,7 @@ cdef struct Object:
     uint32_t entries      # the first of its list, plus 1
     uint32_t primitive
     uint8_t is_namespace
+    uint8_t is_key        # of another object
 
 cdef struct Primitive:
     uint64_t acquires
@@ -180,6 +184,7 @@ cdef struct Open:
     uint8_t opened
     uint8_t is_function
     uint8_t is_trampoline
+    uint8_t may_be_atomic # not one of those that are atomic only if a specification says so
 
 cdef struct Recent:
     uint32_t site
@@ -196,10 +201,12 @@ cdef struct Thread:
     uint32_t room
     uint32_t assignments  # open regions of augmented assignments
     uint32_t trampolines  # open entry functions that stood aside
+    uint32_t atomics      # open regions that may be atomic
     uint8_t state
     uint8_t is_usual      # running, and nothing about it needs a second look
     uint8_t awaits_entry
     uint8_t recent_at
+    uint8_t is_noted      # among `recent_threads`
     Recent recent[8]      # what was read last at sites that feed others
 
 cdef struct Site:
@@ -220,7 +227,7 @@ cdef struct NewVariable:
     uint32_t object
     uint32_t site
     uint32_t kind
-    uint32_t unused
+    uint32_t is_queue     # the structure of one
 
 cdef struct NewObject:
     uint64_t address
@@ -229,7 +236,12 @@ cdef struct NewObject:
     uint32_t site
     uint32_t kind         # of the key that it was first used with
     uint32_t is_class
-    uint32_t unused
+    uint32_t is_queue
+
+cdef struct NewPrimitive:
+    uint64_t address
+    uint32_t via          # variable that it was reached through, or NONE
+    uint32_t site         # where it was first used
 
 cdef struct NewPair:
     uint32_t first
@@ -246,11 +258,12 @@ cdef struct Rows:
     size_t room
 
 
-VARIABLE_ROW = np.dtype([("key", "u8"), ("object", "u4"), ("site", "u4"), ("kind", "u4"), ("unused", "u4")])
+VARIABLE_ROW = np.dtype([("key", "u8"), ("object", "u4"), ("site", "u4"), ("kind", "u4"), ("is_queue", "u4")])
 OBJECT_ROW = np.dtype([
     *(("address", "u8"), ("type", "u4"), ("via", "u4"), ("site", "u4"), ("kind", "u4"), ("is_class", "u4")),
-    ("unused", "u4"),
+    ("is_queue", "u4"),
 ])
+PRIMITIVE_ROW = np.dtype([("address", "u8"), ("via", "u4"), ("site", "u4")])
 PAIR_ROW = np.dtype([("first", "u4"), ("second", "u4")])
 HAND_ROW = np.dtype([("number", "u8"), ("primitive", "u4"), ("what", "u4")])
 
@@ -290,6 +303,7 @@ cdef class Resolver:
     cdef uint32_t free_node       # list through `next`, plus 1
     cdef uint64_t serial
     cdef size_t namespaces
+    cdef NewPrimitive in_use      # where the primitive that a record is about is used
 
     cdef Thread *threads          # by raw number
     cdef size_t thread_room
@@ -319,12 +333,25 @@ cdef class Resolver:
     # and those that are new
     cdef Rows new_variables
     cdef Rows new_objects
-    cdef Rows new_primitives      # address
+    cdef Rows new_primitives
     cdef Rows new_locks           # primitive, 1: a loop, 2: a semaphore
     cdef Rows new_hands
     cdef Rows new_threads         # raw number
     cdef Rows new_regions         # label
     cdef Rows new_sites           # raw number
+
+    # what `sift` needs to know of what came since the last time
+    cdef bint sifts
+    cdef uint32_t variable_base   # variables from here on are new
+    cdef uint32_t object_base
+    cdef Rows new_entries         # of NewPair: entry, variable
+    cdef Rows new_numbers         # of NewPair: row, number
+    cdef Rows recent_threads      # raw numbers of those that read at sites that feed others
+    cdef uint8_t *dead_variables  # from the base on
+    cdef size_t dead_variable_room
+    cdef uint8_t *dead_objects
+    cdef size_t dead_object_room
+    cdef size_t dead_count        # of objects
 
     # the events made since the last `take`
     cdef uint32_t *out_thread
@@ -343,7 +370,9 @@ cdef class Resolver:
     cdef readonly uint64_t unmatched
     """Ends, releases and takes of what was not open: dropped."""
 
-    def __cinit__(self):
+    def __cinit__(self, *, bint sifts=False):
+        # with `sifts`, `sift` is going to be called before each `take`
+        self.sifts = sifts
         self.bits = 10
         self.slots = <Slot *> grown(NULL, 0, sizeof(Slot) << self.bits)
         self.thread_limit = 4096
@@ -360,6 +389,8 @@ cdef class Resolver:
             <size_t> self.new_locks.rows, <size_t> self.new_hands.rows, <size_t> self.new_threads.rows,
             <size_t> self.new_regions.rows, <size_t> self.new_sites.rows, <size_t> self.out_thread,
             <size_t> self.out_op, <size_t> self.out_target, <size_t> self.out_site,
+            <size_t> self.new_entries.rows, <size_t> self.new_numbers.rows, <size_t> self.dead_variables,
+            <size_t> self.dead_objects, <size_t> self.recent_threads.rows,
         ):
             free(<void *> <size_t> block)
 
@@ -485,6 +516,7 @@ cdef class Resolver:
         entry = entries + number - 1
         entry.address, entry.kind, entry.key, entry.value = address, kind, key, value
         entry.next = entry.prev = 0
+        entry.thread = SHARED
         if of != NULL:
             entry.next = of.entries
             if of.entries:
@@ -493,6 +525,17 @@ cdef class Resolver:
         self.place(<uint32_t> (raw_hash(address, kind, key) >> 32), number)
         self.used += 1
         return number
+
+    cdef int insert_variable(
+        self, uint64_t address, uint8_t kind, uint64_t key, uint32_t value, Object *of, uint32_t thread
+    ) except -1 nogil:
+        cdef uint32_t number = self.insert(address, kind, key, value, of)
+        cdef NewPair *new
+        if self.sifts:
+            (<Entry *> self.entries.rows)[number - 1].thread = <uint16_t> min(thread, <uint32_t> SHARED)
+            new = <NewPair *> new_row(&self.new_entries, sizeof(NewPair))
+            new.first, new.second = number, value
+        return 0
 
     cdef inline void place(self, uint32_t tag, uint32_t number) noexcept nogil:
         cdef uint32_t mask = <uint32_t> ((<uint64_t> 1 << self.bits) - 1), i = tag >> (32 - self.bits)
@@ -563,6 +606,7 @@ cdef class Resolver:
         obj.address, obj.serial = address, self.serial
         obj.owner = obj.number = obj.primitive = NONE
         obj.type = obj.entries = 0
+        obj.is_key = False
         obj.is_namespace = self.namespaces != 0 and self.find(address, A_NAMESPACE, 0) != 0
         self.insert(address, AN_OBJECT, 0, row, obj)
         return row
@@ -578,6 +622,8 @@ cdef class Resolver:
         if obj.primitive != NONE:
             self.forget_primitive(obj.primitive)
             obj = <Object *> self.objects.rows + row
+        if self.sifts and obj.number != NONE and obj.number >= self.object_base:
+            self.bury(obj)
         while obj.entries:
             found = obj.entries
             if (<Entry *> self.entries.rows)[found - 1].kind == AN_ITEM:
@@ -588,18 +634,57 @@ cdef class Resolver:
         self.free_object = row + 1
         return 0
 
+    cdef int bury(self, const Object *obj) except -1 nogil:
+        """An object dies. If all that is known of it is new, and one thread did it all, nobody needs to know."""
+        cdef Entry *entry
+        cdef uint32_t number = obj.entries, thread = SHARED
+        cdef size_t room
+        if obj.is_namespace or obj.is_key or obj.owner != NONE:
+            return 0
+        while number:
+            entry = <Entry *> self.entries.rows + number - 1
+            number = entry.next
+            if entry.kind > KEY_WHOLE and entry.kind != KEY_IDENTITY:
+                continue
+            if entry.thread == SHARED or entry.value < self.variable_base:
+                return 0
+            if thread != SHARED and thread != entry.thread:
+                return 0
+            thread = entry.thread
+        room = self.variable_count - self.variable_base
+        if room > self.dead_variable_room:
+            self.dead_variables = <uint8_t *> grown(self.dead_variables, self.dead_variable_room, 2 * room)
+            self.dead_variable_room = 2 * room
+        room = self.object_count - self.object_base
+        if room > self.dead_object_room:
+            self.dead_objects = <uint8_t *> grown(self.dead_objects, self.dead_object_room, 2 * room)
+            self.dead_object_room = 2 * room
+        number = obj.entries
+        while number:
+            entry = <Entry *> self.entries.rows + number - 1
+            number = entry.next
+            if entry.kind <= KEY_WHOLE or entry.kind == KEY_IDENTITY:
+                self.dead_variables[entry.value - self.variable_base] = True
+        self.dead_objects[obj.number - self.object_base] = True
+        self.dead_count += 1
+        return 0
+
     cdef uint32_t numbered(
-        self, uint32_t row, uint32_t via, uint32_t site, uint32_t kind, bint is_class
+        self, uint32_t row, uint32_t via, uint32_t site, uint32_t kind, bint is_class, bint is_queue
     ) except? 0xFFFFFFFF nogil:
         """The number of an object that needs a name."""
         cdef Object *obj = <Object *> self.objects.rows + row
         cdef NewObject *new
+        cdef NewPair *pair
         if obj.number == NONE:
             new = <NewObject *> new_row(&self.new_objects, sizeof(NewObject))
             new.address, new.type, new.via, new.site, new.kind = obj.address, obj.type, via, site, kind
-            new.is_class, new.unused = is_class, 0
+            new.is_class, new.is_queue = is_class, is_queue
             obj.number = self.object_count
             self.object_count += 1
+            if self.sifts:
+                pair = <NewPair *> new_row(&self.new_numbers, sizeof(NewPair))
+                pair.first, pair.second = row, obj.number
         return obj.number
 
     cdef int alias(self, const RawRecord *r) except -1 nogil:
@@ -641,7 +726,7 @@ cdef class Resolver:
                 continue
             # new entries go to the front of the list, which was passed
             if not self.find(obj.address, FIELD_BY_HASH, hash):
-                self.insert(obj.address, FIELD_BY_HASH, hash, entry.value, obj)
+                self.insert_variable(obj.address, FIELD_BY_HASH, hash, entry.value, obj, SHARED)
         return 0
 
     cdef inline uint64_t name_hash(self, uint64_t number) noexcept nogil:
@@ -652,7 +737,7 @@ cdef class Resolver:
         cdef uint32_t row = self.object_at(r.object), owner, found, value
         cdef Object *obj = <Object *> self.objects.rows + row
         cdef uint8_t kind = r.key_kind
-        cdef uint64_t key = r.key
+        cdef uint64_t key = r.key, shown = 0
         cdef NewVariable *new
         if obj.type == 0:
             obj.type = r.type
@@ -666,7 +751,9 @@ cdef class Resolver:
             key = 0
         elif kind == KEY_OBJECT:
             found = self.object_at(key)
-            key = self.numbered(found, NONE, 0, KEY_FIELD, False)
+            shown = self.numbered(found, NONE, 0, KEY_FIELD, False, False)
+            (<Object *> self.objects.rows)[found].is_key = True
+            key = (<Object *> self.objects.rows)[found].serial
             kind = KEY_IDENTITY
         obj = <Object *> self.objects.rows + owner
         if obj.is_namespace and (kind == KEY_FIELD or kind == KEY_HASH):
@@ -675,18 +762,18 @@ cdef class Resolver:
             kind = FIELD_BY_HASH
         found = self.find(obj.address, kind, key)
         if found:
-            value = (<Entry *> self.entries.rows)[found - 1].value
+            value = self.used_by(found, r.thread)
         else:
             value = self.variable_count
-            self.insert(obj.address, kind, key, value, obj)
+            self.insert_variable(obj.address, kind, key, value, obj, r.thread)
             self.numbered(
                 owner, self.reached_through(r, t) if owner == row else NONE, r.site, r.key_kind,
-                owner == row and r.flags & FLAG_CLASS != 0,
+                owner == row and r.flags & FLAG_CLASS != 0, r.flags & FLAG_QUEUE != 0,
             )
             obj = <Object *> self.objects.rows + owner
             new = <NewVariable *> new_row(&self.new_variables, sizeof(NewVariable))
-            new.object, new.site, new.unused = obj.number, r.site, 0
-            new.kind, new.key = kind, key
+            new.object, new.site, new.is_queue = obj.number, r.site, r.flags & FLAG_QUEUE != 0
+            new.kind, new.key = kind, shown if kind == KEY_IDENTITY else key
             if kind == FIELD_BY_HASH and r.key_kind == KEY_FIELD:
                 new.kind, new.key = KEY_FIELD, r.key
             self.variable_count += 1
@@ -694,8 +781,25 @@ cdef class Resolver:
                 with gil:
                     raise MemoryError("more than 4294967295 locations")
         if r.key_kind != KEY_OBJECT and not self.find(r.object, r.key_kind, r.key):
-            self.insert(r.object, r.key_kind, r.key, value, <Object *> self.objects.rows + row)
+            self.insert_variable(r.object, r.key_kind, r.key, value, <Object *> self.objects.rows + row, r.thread)
         return value
+
+    cdef inline int note(self, uint32_t number, uint32_t site, uint32_t variable) except -1 nogil:
+        """What a thread reads may be what it uses next."""
+        cdef Thread *t = self.threads + number
+        t.recent[t.recent_at & 7] = Recent(site, variable)
+        t.recent_at += 1
+        if self.sifts and not t.is_noted:
+            t.is_noted = True
+            (<uint32_t *> new_row(&self.recent_threads, 4))[0] = number
+        return 0
+
+    cdef inline uint32_t used_by(self, uint32_t found, uint32_t thread) noexcept nogil:
+        """The variable of an entry, which this thread uses."""
+        cdef Entry *entry = <Entry *> self.entries.rows + found - 1
+        if entry.thread != thread:
+            entry.thread = SHARED
+        return entry.value
 
     cdef uint32_t reached_through(self, const RawRecord *r, const Thread *t) noexcept nogil:
         """The variable that this thread read last at the site that feeds this one."""
@@ -812,7 +916,8 @@ cdef class Resolver:
 
     cdef uint32_t primitive_number(self, Primitive *p, uint64_t address) except? 0xFFFFFFFF nogil:
         if p.number == NONE:
-            (<uint64_t *> new_row(&self.new_primitives, 8))[0] = address
+            self.in_use.address = address
+            (<NewPrimitive *> new_row(&self.new_primitives, sizeof(NewPrimitive)))[0] = self.in_use
             p.number = self.primitive_count
             self.primitive_count += 1
         return p.number
@@ -920,21 +1025,20 @@ cdef class Resolver:
                 r.op <= RAW_WRITE
                 and r.thread < self.thread_room
                 and self.threads[r.thread].is_usual
-                and r.flags & FLAG_AUGMENTED == 0
+                and (r.flags & FLAG_AUGMENTED == 0 or self.threads[r.thread].atomics)
                 and <uint8_t> (r.key_kind - 1) < KEY_OBJECT - 1
             ):
                 t = self.threads + r.thread
                 found = self.find(r.object, r.key_kind, r.key)
                 if found:
-                    variable = (<Entry *> self.entries.rows)[found - 1].value
+                    variable = self.used_by(found, r.thread)
                     site = r.site
                     if site == 0:
                         self.put(t.symbol, r.op, variable, NONE)
                         continue
                     if site < self.site_count and self.sites[site].symbol != NONE:
                         if self.sites[site].flags & SITE_FEEDS:
-                            t.recent[t.recent_at & 7] = Recent(site, variable)
-                            t.recent_at += 1
+                            self.note(r.thread, site, variable)
                         self.put(t.symbol, r.op, variable, self.sites[site].symbol)
                         continue
             self.step(r)
@@ -985,6 +1089,8 @@ cdef class Resolver:
         if r.object == 0:
             self.strange += 1
             return 0
+        self.in_use.site = r.site
+        self.in_use.via = self.reached_through(r, t)
         if r.op == RAW_ACQUIRE or r.op == RAW_HELD:
             return self.acquire_or_delay(r)
         if r.op == RAW_RELEASE:
@@ -1010,14 +1116,14 @@ cdef class Resolver:
             return 0
         if r.key_kind != KEY_OBJECT:
             found = self.find(r.object, r.key_kind, r.key)
-        variable = (<Entry *> self.entries.rows)[found - 1].value if found else self.variable(r, t)
+        variable = self.used_by(found, r.thread) if found else self.variable(r, t)
         site = self.site_symbol(r.site)
         if site != NONE and self.sites[r.site].flags & SITE_FEEDS:
-            t.recent[t.recent_at & 7] = Recent(r.site, variable)
-            t.recent_at += 1
-        if r.flags & FLAG_AUGMENTED:
+            self.note(r.thread, r.site, variable)
+        if r.flags & FLAG_AUGMENTED and (t.atomics == 0 or t.assignments):
             region = self.region_of(r.site)
-        if region != NONE and r.op == RAW_READ:
+        if region != NONE and r.op == RAW_READ and t.atomics == 0:
+            # inside another region it would be none of its own
             self.open_region(r, BY_ASSIGNMENT, region, False, False)
         self.emit(r.thread, r.op, variable, site)
         if region != NONE and r.op == RAW_WRITE:
@@ -1063,6 +1169,8 @@ cdef class Resolver:
         o = t.open + t.depth
         o.symbol, o.region, o.site, o.opened, o.is_trampoline = symbol, region, r.site, opened, is_trampoline
         o.is_function = opened == BY_PLAN and self.regions[region].flags & (REGION_FUNCTION | REGION_OUTER) != 0
+        o.may_be_atomic = not as_outer and self.regions[region].flags & REGION_OUTER == 0
+        t.atomics += o.may_be_atomic
         t.depth += 1
         t.trampolines += is_trampoline
         self.emit(r.thread, BEGIN, symbol, self.site_symbol(r.site))
@@ -1081,6 +1189,7 @@ cdef class Resolver:
             o = t.open + t.depth
             t.assignments -= o.opened == BY_ASSIGNMENT
             t.trampolines -= o.is_trampoline
+            t.atomics -= o.may_be_atomic
             self.emit(number, END, o.symbol, symbol)
         self.settle(t)
         return 0
@@ -1104,7 +1213,7 @@ cdef class Resolver:
                 return self.close_to(r.thread, i, r.site)
             if t.open[i].is_function:
                 break
-        self.unmatched += 1
+        self.unmatched += t.atomics == 0
         return 0
 
     cdef int close_abandoned(self, const RawRecord *r) except -1 nogil:
@@ -1446,6 +1555,114 @@ cdef class Resolver:
         """How many events `take` would give."""
         return self.out_count
 
+    def sift(self):
+        """Leave out what came since the last time of objects that have died, and that one thread alone had used.
+
+        Nothing that another thread does can come between accesses to such an object, so nothing is lost with them.
+        """
+        cdef size_t i
+        with nogil:
+            if self.dead_count:
+                self.leave_out()
+            for i in range(self.recent_threads.count):
+                self.threads[(<uint32_t *> self.recent_threads.rows)[i]].is_noted = False
+            self.recent_threads.count = 0
+            self.variable_base, self.object_base = self.variable_count, self.object_count
+            self.new_entries.count = self.new_numbers.count = 0
+
+    cdef int leave_out(self) except -1 nogil:
+        cdef uint32_t base = self.variable_base, left = base, objects_left = self.object_base, target
+        cdef size_t count = self.variable_count - base, object_count = self.object_count - self.object_base
+        cdef size_t i, kept = 0
+        cdef uint32_t *places = <uint32_t *> resized(NULL, 4 * (count + 1))
+        cdef uint32_t *object_places = <uint32_t *> resized(NULL, 4 * (object_count + 1))
+        # `bury` made room for those that were known then
+        if count > self.dead_variable_room:
+            self.dead_variables = <uint8_t *> grown(self.dead_variables, self.dead_variable_room, count)
+            self.dead_variable_room = count
+        if object_count > self.dead_object_room:
+            self.dead_objects = <uint8_t *> grown(self.dead_objects, self.dead_object_room, object_count)
+            self.dead_object_room = object_count
+        for i in range(count):
+            places[i] = NONE if self.dead_variables[i] else left
+            left += not self.dead_variables[i]
+        for i in range(object_count):
+            object_places[i] = NONE if self.dead_objects[i] else objects_left
+            objects_left += not self.dead_objects[i]
+        for i in range(self.out_count):
+            target = self.out_target[i]
+            if self.out_op[i] <= RAW_WRITE and target >= base:
+                target = places[target - base]
+                if target == NONE:
+                    continue
+            self.out_thread[kept], self.out_op[kept] = self.out_thread[i], self.out_op[i]
+            self.out_target[kept], self.out_site[kept] = target, self.out_site[i]
+            kept += 1
+        self.out_count = kept
+        self.renumber(places, object_places)
+        self.variable_count, self.object_count = left, objects_left
+        memset(self.dead_variables, 0, count)
+        memset(self.dead_objects, 0, object_count)
+        self.dead_count = 0
+        free(places)
+        free(object_places)
+        return 0
+
+    cdef inline uint32_t placed(self, const uint32_t *places, uint32_t variable) noexcept nogil:
+        return variable if variable == NONE or variable < self.variable_base else places[variable - self.variable_base]
+
+    cdef void renumber(self, const uint32_t *places, const uint32_t *object_places) noexcept nogil:
+        """What is new and stays gets the number that it has without what is left out."""
+        cdef uint32_t base = self.object_base
+        cdef NewVariable *variables = <NewVariable *> self.new_variables.rows
+        cdef NewObject *objects = <NewObject *> self.new_objects.rows
+        cdef NewPrimitive *primitives = <NewPrimitive *> self.new_primitives.rows
+        cdef NewPair *pairs
+        cdef Entry *entry
+        cdef Object *obj
+        cdef Recent *recent
+        cdef uint32_t place
+        cdef size_t i, j, kept = 0
+        for i in range(self.new_variables.count):
+            if places[i] == NONE:
+                continue
+            variables[kept] = variables[i]
+            if variables[kept].object >= base:
+                variables[kept].object = object_places[variables[kept].object - base]
+            if variables[kept].kind == KEY_IDENTITY and variables[kept].key >= base:
+                variables[kept].key = object_places[variables[kept].key - base]
+            kept += 1
+        self.new_variables.count = kept
+        kept = 0
+        for i in range(self.new_objects.count):
+            if object_places[i] != NONE:
+                objects[kept] = objects[i]
+                objects[kept].via = self.placed(places, objects[kept].via)
+                kept += 1
+        self.new_objects.count = kept
+        for i in range(self.new_primitives.count):
+            primitives[i].via = self.placed(places, primitives[i].via)
+        self.in_use.via = self.placed(places, self.in_use.via)
+        # A row that was used again stands here once more, and only its last number is still in it.
+        pairs = <NewPair *> self.new_entries.rows
+        for i in range(self.new_entries.count):
+            entry = <Entry *> self.entries.rows + pairs[i].first - 1
+            if entry.kind > KEY_WHOLE and entry.kind != KEY_IDENTITY and entry.kind != FIELD_BY_HASH:
+                continue
+            place = self.placed(places, pairs[i].second)
+            if entry.value == pairs[i].second and place != NONE:
+                entry.value = place
+        pairs = <NewPair *> self.new_numbers.rows
+        for i in range(self.new_numbers.count):
+            obj = <Object *> self.objects.rows + pairs[i].first
+            if obj.number == pairs[i].second:
+                obj.number = object_places[pairs[i].second - base]
+        for i in range(self.recent_threads.count):
+            for j in range(8):
+                recent = &self.threads[(<uint32_t *> self.recent_threads.rows)[i]].recent[j]
+                if recent.site:
+                    recent.variable = self.placed(places, recent.variable)
+
     def take(self):
         """(thread, op, target, site): the events since the last time, in columns."""
         cdef uint32_t[::1] threads, targets, sites
@@ -1468,7 +1685,7 @@ cdef class Resolver:
         return {
             "objects": taken_rows(&self.new_objects, OBJECT_ROW),
             "variables": taken_rows(&self.new_variables, VARIABLE_ROW),
-            "primitives": taken_rows(&self.new_primitives, np.dtype(np.uint64)),
+            "primitives": taken_rows(&self.new_primitives, PRIMITIVE_ROW),
             "locks": taken_rows(&self.new_locks, PAIR_ROW),
             "handovers": taken_rows(&self.new_hands, HAND_ROW),
             "threads": taken_rows(&self.new_threads, np.dtype(np.uint32)),

@@ -995,6 +995,13 @@ cdef inline PyObject *call_original(PyObject *watched, PyObject *const *args, si
     return PyObject_Vectorcall(<PyObject *>(<Watched>watched).function, args, nargsf, kwnames)
 
 
+cdef extern from "Python.h":
+    ctypedef struct PyThreadState
+    PyThreadState *PyThreadState_Get()
+    void PyThreadState_EnterTracing(PyThreadState *)
+    void PyThreadState_LeaveTracing(PyThreadState *)
+
+
 cdef object queue_adopter = None
 
 
@@ -1004,12 +1011,22 @@ def set_queue_adopter(adopter) -> None:
     queue_adopter = adopter
 
 
+cdef PyObject *call_unseen(PyObject *function, PyObject *argument) noexcept:
+    """Call a function of ours: a debugger is to see none of our frames."""
+    cdef PyThreadState *state = PyThreadState_Get()
+    cdef PyObject *result
+    PyThreadState_EnterTracing(state)
+    result = PyObject_CallOneArg(function, argument)
+    PyThreadState_LeaveTracing(state)
+    return result
+
+
 cdef void adopt_queue(PyObject *queue) noexcept:
     cdef PyObject *method = _PyType_Lookup(Py_TYPE(queue), NAME[N_PUT])
     cdef PyObject *result
     if method == NULL or Py_TYPE(method) == <PyTypeObject *><PyObject *>Watched or queue_adopter is None:
         return
-    result = PyObject_CallOneArg(<PyObject *>queue_adopter, <PyObject *>Py_TYPE(queue))
+    result = call_unseen(<PyObject *>queue_adopter, <PyObject *>Py_TYPE(queue))
     if result == NULL:
         PyErr_Clear()
     Py_XDECREF(result)
@@ -1242,7 +1259,7 @@ cdef void promote(PyObject *function) noexcept:
             break
         Py_DECREF(function)
         function = inner
-    result = PyObject_CallOneArg(<PyObject *>promoter, function)
+    result = call_unseen(<PyObject *>promoter, function)
     if result == NULL:
         PyErr_Clear()
     Py_XDECREF(result)
@@ -1392,7 +1409,7 @@ cdef PyObject *thread_join(PyObject *watched, PyObject *const *args, size_t narg
 # the queue's mutex, so that the log has exactly the queue's order, and a put or get that fails leaves no trace.
 
 cdef void log_structure(uint8_t op, PyObject *queue) noexcept:
-    record(op, KEY_STRUCTURE, 0, <uintptr_t>queue, 0, current_site())
+    record(op, KEY_STRUCTURE, FLAG_QUEUE, <uintptr_t>queue, 0, current_site())
 
 
 cdef void log_put(PyObject *queue, PyObject *item) noexcept:
@@ -1401,11 +1418,11 @@ cdef void log_put(PyObject *queue, PyObject *item) noexcept:
 
 
 cdef void log_got(PyObject *queue, PyObject *item, bint waited) noexcept:
-    """A get that can wait is first woken, then changes the queue: a wait is where regions are split. One that cannot
-    wait changes the queue in the region that it stands in."""
+    """A get that can wait is a hand-over and nothing else: it rests on no look at the queue, and splits the region that
+    it stands in. One that cannot wait changes the queue in the region that it stands in. One that finds nothing leaves
+    no trace: it is told so in the same step, which is what people do in place of looking first."""
     if waited:
         record_after(RAW_TAKE, HAND_ITEM, 0, <uintptr_t>queue, <uintptr_t>item, current_site())
-        log_structure(RAW_WRITE, queue)
     else:
         log_structure(RAW_WRITE, queue)
         record_after(RAW_TAKE, HAND_ITEM, FLAG_NO_WAIT, <uintptr_t>queue, <uintptr_t>item, current_site())
@@ -1430,9 +1447,6 @@ cdef PyObject *queue_get(PyObject *watched, PyObject *const *args, size_t nargsf
     get_mode = GET_WAITING if waits else GET_NO_WAIT
     result = call_original(watched, args, nargsf, kwnames)
     get_mode = outer
-    if result == NULL and not waits:
-        # What it found is that there is nothing.
-        log_structure(RAW_READ, args[0])
     return result
 
 
@@ -1448,8 +1462,6 @@ cdef PyObject *loop_queue_get_nowait(PyObject *watched, PyObject *const *args, s
     get_mode = GET_WAITING if waits else GET_NO_WAIT
     result = call_original(watched, args, nargsf, kwnames)
     get_mode = outer
-    if result == NULL and not waits:
-        log_structure(RAW_READ, args[0])
     return result
 
 
@@ -1560,8 +1572,6 @@ cdef PyObject *simple_get(
     cdef PyObject *item = original_simple_get(queue, kind, args, count, kwnames)
     if watched and item != NULL:
         log_got(queue, item, waits)
-    elif watched and not waits:
-        log_structure(RAW_READ, queue)
     return item
 
 
@@ -1572,8 +1582,6 @@ cdef PyObject *simple_get_nowait(
     cdef PyObject *item = original_simple_get_nowait(queue, kind, args, count, kwnames)
     if watched and item != NULL:
         log_got(queue, item, False)
-    elif watched:
-        log_structure(RAW_READ, queue)
     return item
 
 

@@ -10,52 +10,111 @@ from __future__ import annotations
 import atexit
 import builtins
 import json
-import mmap
 import os
 import runpy
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from importlib.machinery import SourceFileLoader
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any
 
-from atomsan.recorder._bottom import call_at_bottom, run_at_bottom
+from atomsan.recorder import _log
+from atomsan.recorder._bottom import call_at_bottom, mapped, run_at_bottom, run_file_at_bottom, show
 from atomsan.recorder.options import RecordingOptions
+from atomsan.recorder.ring import create_spooled
 from atomsan.recorder.session import Session
 
 # A function, and what it is called with.
 Call = tuple[Any, ...]
 
+# As they were before the program ran: what it puts in their place, to test itself, is not for us.
+_write, _fstat, _dumps = os.write, os.fstat, json.dumps
+
 
 def main(facts: str, command: Sequence[str]) -> None:
     """Run the program that the command line names. `facts` is the JSON that `runner.py` makes."""
     wanted = json.loads(facts)
-    for descriptor in (wanted["ring"], wanted["definitions"]):
-        os.set_inheritable(descriptor, False)
-    ring = mmap.mmap(wanted["ring"], 0)
-    session = Session(RecordingOptions(**wanted["options"]), ring, sender(wanted["definitions"]))
-    # registered before the program can register anything, so that it runs after all that
-    atexit.register(session.__exit__)
+    options = RecordingOptions(**wanted["options"])
+    os.set_inheritable(wanted["definitions"], False)
+    ring = mapped(wanted["ring"], os.fstat(wanted["ring"]).st_size)
+    os.close(wanted["ring"])
+    definitions = Sender(wanted["definitions"])
+    session = Session(options, ring, definitions.send)
+    if options.spool is not None:
+        follow_forks(session, definitions, options.spool)
+    # Registered before the program can register anything, so that it runs after all that. The session is not left: to
+    # put everything back would be in the way of the daemon threads that are still there.
+    atexit.register(_log.pause)
     session.__enter__()
-    exception: BaseException | None
-    try:
-        call = _prepared(wanted["kind"], command[0], list(command[1:]), session)
-    except SyntaxError as error:
-        exception = error.with_traceback(None)
-    else:
-        run, *arguments = call
-        exception = run(*arguments)
+    run, *arguments = _prepared(wanted["kind"], command[0], list(command[1:]), session)
+    exception = run(*arguments)
+    del arguments  # the names of the program's main module die when they always do
     if exception is not None:
         _leave_with(exception)
 
 
-def sender(descriptor: int) -> Callable[[list[Any]], None]:
-    """Writes definitions to a file, each in one piece: a process that is killed leaves whole lines behind."""
+class Sender:
+    """Writes definitions to a file, each in one piece: a process that is killed leaves whole lines behind.
 
-    def send(message: list[Any]) -> None:
-        os.write(descriptor, json.dumps(message, separators=(",", ":")).encode() + b"\n")
+    The program may close descriptors that it knows nothing of, and get the same number for a file of its own: what is
+    written goes to our file or nowhere. Nothing that goes wrong here is the program's business.
+    """
 
-    return send
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._identity = _identity(descriptor)
+        self.sent = 0
+        """How many bytes this process has written, or is writing."""
+
+    def send(self, message: list[Any]) -> None:
+        line = _dumps(message, separators=(",", ":")).encode() + b"\n"
+        try:
+            if _identity(self._descriptor) == self._identity:
+                self.sent += len(line)
+                _write(self._descriptor, line)
+        except OSError:
+            pass  # closed, or no room
+
+    def so_far(self) -> bytes:
+        """What was sent, for a process that goes on from here."""
+        try:
+            known = _identity(self._descriptor) == self._identity
+            return os.pread(self._descriptor, self.sent, 0) if known else b""
+        except OSError:
+            return b""
+
+    def go_on_with(self, descriptor: int) -> None:
+        """Send to another file from now on. The one so far is somebody else's."""
+        if _identity(self._descriptor) == self._identity:
+            os.close(self._descriptor)
+        self._descriptor, self._identity = descriptor, _identity(descriptor)
+
+
+def _identity(descriptor: int) -> tuple[int, int] | None:
+    try:
+        facts = _fstat(descriptor)
+    except OSError:
+        return None
+    return facts.st_dev, facts.st_ino
+
+
+def follow_forks(session: Session, definitions: Sender, spool: str) -> None:
+    """From now on, a process that the program forks writes a log of its own, into the directory `spool`."""
+
+    def in_child() -> None:
+        try:
+            known = definitions.so_far()
+            log = create_spooled(spool)
+            os.write(log.definition_file, known)
+            definitions.go_on_with(log.definition_file)
+            definitions.sent = len(known)
+            session.go_on_with(mapped(log.ring_file, len(log.memory)))
+            os.close(log.ring_file)
+            log.memory.close()
+        except Exception:
+            pass  # then it is not recorded, as without being told to: a defect of ours must not be the program's
+
+    os.register_at_fork(after_in_child=in_child)
 
 
 def _prepared(kind: str, what: str, arguments: list[str], session: Session) -> Call:
@@ -64,6 +123,7 @@ def _prepared(kind: str, what: str, arguments: list[str], session: Session) -> C
     names = module.__dict__
     names |= {"__annotations__": {}, "__builtins__": builtins}
     sys.modules["__main__"] = module
+    sys.orig_argv = _command_line(kind, what, arguments)
     session.enter_namespace(names, _shown_name(kind, what))
     if kind == "module":
         sys.argv = ["-m", *arguments]
@@ -73,8 +133,14 @@ def _prepared(kind: str, what: str, arguments: list[str], session: Session) -> C
         sys.argv = ["-c", *arguments]
         _put_first("")
         names["__loader__"] = None
-        return run_at_bottom, _code(what.encode("utf-8", "surrogateescape"), "-c", "<string>", session), names
+        source = what.encode("utf-8", "surrogateescape")
+        code = _code(source, "-c", "<string>", session)
+        if code is None:
+            # what is wrong with it is said as always, but for the traceback to here
+            return call_at_bottom, compile, source, "<string>", "exec", 0, True
+        return run_at_bottom, code, names
     sys.argv = [what, *arguments]
+    what = _absolute(what)
     if os.path.isdir(what) or _is_archive(what):
         _put_first(what, always=True)
         return call_at_bottom, runpy._run_module_as_main, "__main__", False  # type: ignore[attr-defined]
@@ -85,7 +151,10 @@ def _prepared(kind: str, what: str, arguments: list[str], session: Session) -> C
             return run_at_bottom, runpy.read_code(file), names  # type: ignore[attr-defined]
     with open(what, "rb") as file:
         source = file.read()
-    return run_at_bottom, _code(source, _shown_name(kind, what), what, session), names
+    code = _code(source, _shown_name(kind, what), what, session)
+    if code is None:
+        return run_file_at_bottom, what, names
+    return run_at_bottom, code, names
 
 
 def _shown_name(kind: str, what: str) -> str:
@@ -95,9 +164,26 @@ def _shown_name(kind: str, what: str) -> str:
     return what if kind == "module" else os.path.splitext(os.path.basename(what))[0]
 
 
-def _code(source: bytes, module: str, file: str, session: Session) -> Any:
-    code = session.rewritten_main(source, module, file)
-    return compile(source, file, "exec", dont_inherit=True) if code is None else code
+def _code(source: bytes, module: str, file: str, session: Session) -> CodeType | None:
+    """The code to run. None: there is something wrong with the source."""
+    try:
+        code = session.rewritten_main(source, module, file)
+        return compile(source, file, "exec", dont_inherit=True) if code is None else code
+    except (SyntaxError, ValueError):
+        return None
+
+
+def _absolute(path: str) -> str:
+    """The path of the main file as Python shows it: not tidied up."""
+    if os.path.isabs(path):
+        return path
+    return os.path.join(os.getcwd(), path.removeprefix("./"))
+
+
+def _command_line(kind: str, what: str, arguments: list[str]) -> list[str]:
+    """That of the interpreter, without us in it."""
+    ours = sys.orig_argv[: len(sys.orig_argv) - len(arguments) - 3]
+    return [*ours, *{"file": (), "module": ("-m",), "code": ("-c",)}[kind], what, *arguments]
 
 
 def _put_first(directory: str, *, always: bool = False) -> None:
@@ -118,8 +204,11 @@ def _is_archive(path: str) -> bool:
 
 def _leave_with(exception: BaseException) -> None:
     """End as Python ends with an exception that nobody caught, without showing how the program was started."""
-    if not isinstance(exception, SystemExit):
-        sys.excepthook(type(exception), exception, exception.__traceback__)
-        # it was shown; what is left for Python to do is the exit code, and for an interrupt the signal
+    if isinstance(exception, SystemExit):
+        raise exception
+    show(exception)
+    if isinstance(exception, KeyboardInterrupt):
+        # Python ends by the signal then, if this is what comes out of its first file
         sys.excepthook = lambda *_: None
-    raise exception
+        raise exception
+    raise SystemExit(1)

@@ -103,6 +103,14 @@ class TypeDefinition(NamedTuple):
     name: str
 
 
+class SelectionDefinition(NamedTuple):
+    """Whether a module is watched, and why."""
+
+    file: str | None
+    selected: bool
+    reason: str
+
+
 class PrimitiveDefinition(NamedTuple):
     kind: str
     name: str
@@ -129,6 +137,8 @@ class Definitions:
         self.facts: dict[str, Any] = {}
         self.failures: dict[str, str] = {}
         """Files that could not be rewritten, and why."""
+        self.selections: dict[str, SelectionDefinition] = {}
+        """By module, in the order in which they were imported; only if that was asked for."""
         self.wrong = 0
         """Messages that made no sense."""
         self._label_numbers: dict[tuple[str, str], int] = {}
@@ -146,6 +156,7 @@ class Definitions:
             "module_name": self._add_module_name,
             "set": self._add_facts,
             "failure": self._add_failure,
+            "selection": self._add_selection,
         }
 
     def tell(self, resolver: Resolver) -> None:
@@ -193,6 +204,10 @@ class Definitions:
 
     def _add_failure(self, file: str, why: str) -> None:
         self.failures[str(file)] = str(why)
+
+    def _add_selection(self, module: str, file: str | None, selected: bool, reason: str) -> None:
+        shown = None if file is None else self._shown(str(file))
+        self.selections[str(module)] = SelectionDefinition(shown, bool(selected), str(reason))
 
     def _add_module(self, module: dict[str, Any]) -> None:
         plan, first = module["plan"], int(module["first_site"])

@@ -41,6 +41,8 @@ class InProcess:
         self._lock = threading.Lock()
         self._is_over = threading.Event()
         self._reader = threading.Thread(target=self._read, name="atomsan-reader", daemon=True)
+        self._problem: Exception | None = None
+        """Why nothing is recorded any more."""
 
     def __enter__(self) -> Self:
         # before anything is watched: it is no thread of the program
@@ -67,6 +69,7 @@ class InProcess:
     ) -> Iterator[Tape]:
         """Record what happens inside. With a `seed` there is noise. The tape is complete when the context is left."""
         with self._lock:
+            self._check_that_it_reads()
             self._recording.restart(name)
             tape = Tape(self._recording.symbols, self._recording.meta, path, force=force)
             self._recording.output, self._recording.idle = tape.write, tape.flush_if_due
@@ -80,14 +83,27 @@ class InProcess:
         finally:
             _log.pause()
             with self._lock:
-                self._recording.end()
-                self._recording.output, self._recording.idle = lambda batch: None, lambda: None
+                try:
+                    self._check_that_it_reads()
+                    self._recording.end()
+                finally:
+                    self._recording.output, self._recording.idle = lambda batch: None, lambda: None
                 tape.finish()
 
     def _read(self) -> None:
         while not self._is_over.wait(EVERY):
             with self._lock:
-                self._recording.drain()
+                try:
+                    self._recording.drain()
+                except Exception as error:
+                    # a full disk, say: the program must not wait for room in a log that nobody reads
+                    self._problem = error
+                    self._recording.stop()
+                    return
+
+    def _check_that_it_reads(self) -> None:
+        if self._problem is not None:
+            raise self._problem
 
 
 @contextmanager

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass
-class RecordingOptions:
-    """What a recording can be told."""
+class RecordingOptions(NamedTuple):
+    """What a recording can be told. (No dataclass: those cost the recorded program the start of `inspect`.)"""
 
     include: Sequence[str] = ()
     omit: Sequence[str] = ()
@@ -21,3 +20,5 @@ class RecordingOptions:
     """The directory of the cache of rewritten code, if there is to be one."""
     explain_selection: bool = False
     """Whether to send, for every module, whether it is watched and why."""
+    spool: str | None = None
+    """The directory for the logs of processes that the program forks, if these are to be recorded too."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, NamedTuple
@@ -209,7 +208,7 @@ def before_returns(name: str, variable: str = "self") -> Callable[[AnyFunction],
     return change
 
 
-class AfterImport(MetaPathFinder):
+class AfterImport:
     """Calls somebody when a module has been imported, without importing it: a program that has no use for asyncio
     should not wait for it. The module and its spec have their own loader by then."""
 
@@ -228,12 +227,12 @@ class AfterImport(MetaPathFinder):
             spec: ModuleSpec | None = find(fullname, path, target) if finder is not self and find else None
             if spec is not None:
                 if spec.loader is not None and hasattr(spec.loader, "exec_module"):
-                    spec.loader = _ThenCall(spec, spec.loader, self._then)
+                    spec.loader = _ThenCall(spec, spec.loader, self._then)  # type: ignore[assignment]
                 return spec
         return None
 
 
-class _ThenCall(Loader):
+class _ThenCall:
     def __init__(self, spec: ModuleSpec, loader: Any, then: Callable[[str], None]) -> None:
         self._spec = spec
         self._loader = loader

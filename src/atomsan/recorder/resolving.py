@@ -13,7 +13,6 @@ The batches are well-formed whatever was logged, and hold numbers only: addresse
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
@@ -23,8 +22,8 @@ from atomsan.errors import Place
 from atomsan.recorder._naming import Namer
 from atomsan.recorder._resolve import Resolver
 from atomsan.recorder.definitions import DefinitionFile, DefinitionList, Definitions, Message
-from atomsan.recorder.ring import RECORD_BYTES, RING_BYTES, RingReader, create_ring, shared_file
-from atomsan.trace.events import BATCH_EVENTS, Batch
+from atomsan.recorder.ring import RECORD_BYTES, RING_BYTES, RingReader, SharedLog, create_ring
+from atomsan.trace.events import Batch
 from atomsan.trace.meta import TraceMeta
 from atomsan.trace.symbols import Symbols, SymbolTable
 
@@ -34,6 +33,10 @@ if TYPE_CHECKING:
 
 # So many records are resolved at a time; then the program has their room again.
 CHUNK_RECORDS = 1 << 16
+
+# So many events are given at a time, if there are: they and what is made of them stay in the processor's cache, and an
+# object that lives for a moment lives and dies in one batch of them.
+GIVEN_EVENTS = 1 << 17
 
 # What one event takes in memory.
 EVENT_BYTES = 13
@@ -59,15 +62,16 @@ class SymbolNames:
         self.symbols = symbols
         self._definitions = definitions
         self._namer = Namer(definitions, symbols.variables)
-        self._addresses: list[int] = []
+        self._uses: list[tuple[int, int, int]] = []
+        """Of each primitive: its address, and the variable and the site by which it was first used."""
         self._labels: list[str | None] = []
         self._kinds: Counter[str] = Counter()
         self._taken: dict[str, Counter[str]] = {kind: Counter() for kind in ("threads", "locks", "sites", "labels")}
 
     def add(self, new: dict[str, NDArray[Any]]) -> None:
         self._namer.add(new["objects"], new["variables"])
-        for address in new["primitives"].tolist():
-            self._addresses.append(address)
+        for use in new["primitives"].tolist():
+            self._uses.append(use)
             self._labels.append(None)
         for number in new["threads"].tolist():
             self._add(self.symbols.threads, self._definitions.threads.get(number) or f"T{number}")
@@ -101,14 +105,35 @@ class SymbolNames:
         """What a lock, queue, ... is called."""
         label = self._labels[primitive]
         if label is None:
-            waiting = self._definitions.primitives.get(self._addresses[primitive])
-            name = ""
+            address, variable, site = self._uses[primitive]
+            waiting = self._definitions.primitives.get(address)
+            name = self._name_in_source(variable, site)
             if waiting:
                 # the last one stays: primitives at one address may be defined less often than they are made
-                kind, name = waiting.popleft() if len(waiting) > 1 else waiting[0]
+                kind, given = waiting.popleft() if len(waiting) > 1 else waiting[0]
+                name = given or name
             self._kinds[kind] += not name
             label = self._labels[primitive] = self._unique("labels", name or f"{kind} #{self._kinds[kind]}")
         return label
+
+    def _name_in_source(self, variable: int, number: int) -> str:
+        """What the source calls the primitive of a `with` statement: `Account.lock`, as long as there is one of them.
+
+        At other sites one cannot tell: they may be about something else, which the thread came by before.
+        """
+        site = self._definitions.sites.get(number)
+        if site is None or site.kind != "with":
+            return ""
+        variables = self.symbols.variables
+        if variable < len(variables):
+            name, of = variables[variable], variables.get(variable, "object")
+            short = name.removesuffix(f" ({of})")
+            return name if short in self._taken["labels"] else short
+        head, _, rest = site.expression.partition(".")
+        if not site.expression.replace(".", "").isidentifier():
+            return ""
+        owner = site.function.rpartition(".")[0]
+        return f"{owner}.{rest}" if head in ("self", "cls") and rest and owner else site.expression
 
     def _add_region(self, number: int) -> None:
         label = self._definitions.labels[number]
@@ -141,13 +166,21 @@ class Recording:
 
     def __init__(
         self,
+        log: SharedLog | None = None,
         *,
         shared: bool = True,
         ring_bytes: int = RING_BYTES,
         source: str = "the recording",
         directory: str | None = None,
+        keeps_unshared: bool = True,
     ) -> None:
-        """`directory`: that of the program, to which files are shown relative; None: the current one."""
+        """`log` is what the program writes to, if it is there already: `shared`, with another process.
+
+        `directory` is that of the program, to which files are shown relative; None: the current one. Without
+        `keeps_unshared`, objects that die soon after they were made, and that one thread alone had used, are not in the
+        trace: no other thread can come between accesses to them, and many programs do little else.
+        """
+        self._keeps_unshared = keeps_unshared
         self.symbols = Symbols()
         self.meta = TraceMeta(source, "recording", complete=False)
         self.output: Callable[[Batch], None] = lambda batch: None
@@ -155,17 +188,17 @@ class Recording:
         self.idle: Callable[[], None] = lambda: None
         """What is called when there was nothing to read."""
         self.events = 0
-        self.memory, self._ring_file = create_ring(ring_bytes, shared=shared)
-        """The ring, for a recorder in this process."""
-        self._definition_file = -1
+        self._log = log or (SharedLog.create(ring_bytes) if shared else None)
         self._incoming: DefinitionFile | DefinitionList
-        if shared:
-            self._definition_file = shared_file("atomsan-definitions")
-            self._incoming = DefinitionFile(self._definition_file)
+        if self._log is not None:
+            self.memory = self._log.memory
+            self._incoming = DefinitionFile(self._log.definition_file)
         else:
+            # the ring, for a recorder in this process
+            self.memory, _ = create_ring(ring_bytes, shared=False)
             self._incoming = DefinitionList()
         self._ring: RingReader | None = RingReader(self.memory)
-        self._resolver = Resolver()
+        self._resolver = Resolver(sifts=not keeps_unshared)
         self.definitions = Definitions(self._resolver, directory)
         self._names = SymbolNames(self.symbols, self.definitions)
         self._closed = False
@@ -173,19 +206,19 @@ class Recording:
 
     def restart(self, source: str) -> None:
         """What comes from now on is another trace, of the same program. What was defined stays defined."""
-        while self.drain():
-            pass
+        self.drain()
         self.symbols = Symbols()
         self.meta = TraceMeta(source, "recording", complete=False)
         self.events = 0
-        self._resolver = Resolver()
+        self._resolver = Resolver(sifts=not self._keeps_unshared)
         self.definitions.tell(self._resolver)
         self._names = SymbolNames(self.symbols, self.definitions)
 
     def end(self) -> None:
         """The trace is all there: resolve what is left of it."""
-        while self.drain():
-            pass
+        # Once takes all that was logged before. In the program's own process there is no end to it: what we free
+        # ourselves while we read can be logged, too.
+        self.drain()
         self._resolver.finish()
         self._give()
         self.meta.complete = True
@@ -193,7 +226,7 @@ class Recording:
     @property
     def descriptors(self) -> tuple[int, int]:
         """Those of the ring and of the file of definitions, for the program's process."""
-        return self._ring_file, self._definition_file
+        return (-1, -1) if self._log is None else self._log.descriptors
 
     def send(self, message: Message) -> None:
         """Take a definition from a recorder in this process."""
@@ -228,9 +261,10 @@ class Recording:
                 chunk = piece[start : start + CHUNK_RECORDS * RECORD_BYTES]
                 self._resolver.feed(chunk)
                 ring.advance(len(chunk) // RECORD_BYTES)
-                if self._resolver.waiting_events >= BATCH_EVENTS:
+                if self._resolver.waiting_events >= GIVEN_EVENTS:
                     self._give()
-        self._give()
+        if self._keeps_unshared or count == 0:
+            self._give()
         if count == 0:
             self.idle()
         return count > 0
@@ -249,12 +283,10 @@ class Recording:
         self.meta.complete = complete
         self._closed, self._lost = self._ring.closed, self._ring.lost
         self._ring = None
+        if self._log is not None:
+            self._log.close()
         with suppress(BufferError):  # a recorder in this process may hold on to it
             self.memory.close()
-        for descriptor in (self._ring_file, self._definition_file):
-            if descriptor >= 0:
-                os.close(descriptor)
-        self._ring_file = self._definition_file = -1
 
     @property
     def warnings(self) -> list[str]:
@@ -293,8 +325,12 @@ class Recording:
     def _give(self) -> None:
         if not self._resolver.waiting_events:
             return
+        if not self._keeps_unshared:
+            self._resolver.sift()
         columns = self._resolver.take()
         self._names.add(self._resolver.take_symbols())
+        if not len(columns[0]):
+            return
         batch = Batch(self.events, *columns)
         self.events += len(batch)
         self.output(batch)

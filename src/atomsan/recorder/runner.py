@@ -13,10 +13,11 @@ import select
 import signal
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -28,14 +29,17 @@ if TYPE_CHECKING:
     from types import FrameType
 
     from atomsan.recorder.resolving import Recording
+    from atomsan.recorder.ring import SharedLog
 
 START = Path(__file__).parent / "program" / "start.py"
 
 # How long to sleep when there is nothing to read, and how long a program may take to end once it was told to.
-IDLE = 0.02
+IDLE = 0.005
 GRACE = 5.0
 
-FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR2)
+# What a terminal sends to everybody in its foreground, the program too.
+OF_A_TERMINAL = (signal.SIGINT, signal.SIGQUIT)
 
 
 @dataclass(frozen=True)
@@ -68,6 +72,7 @@ class Outcome:
     exit: int | None = None
     signal: int | None = None
     seconds: float = 0.0
+    is_out_of_time: bool = False
     stopped: str | None = None
     """Why the recording ended before the program did, or why the program was ended."""
 
@@ -84,43 +89,84 @@ class Limits:
     events: int | None = None
     bytes: int | None = None
     seconds: float | None = None
+    grace: float = field(default_factory=lambda: GRACE)
+    """How long the program may take to end once it was told to."""
 
 
 class Run:
-    """One run of a program. `start`, then `pump` until it returns False."""
+    """One run of a program. `start`, give it the reader of the log, then `pump` until it returns False.
 
-    def __init__(self, program: Program, options: RecordingOptions, recording: Recording, limits: Limits) -> None:
+    The program can be started before its reader is there: what that needs takes as long to load as the program.
+    """
+
+    def __init__(self, program: Program, options: RecordingOptions, limits: Limits, log: SharedLog) -> None:
         self._program = program
         self._options = options
-        self._recording = recording
+        self._log = log
         self._limits = limits
+        self._recording: Recording | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._pid_file = -1
         self._told_to_end = 0.0
+        self._waiting_signals: list[int] = []
+        self._signals = ExitStack()
+        self._is_asked = False
         self.outcome = Outcome()
 
+    def pass_signals_on(self) -> None:
+        """From now until `close`, the program gets the signals that this process is sent."""
+        self._signals.enter_context(signals_passed_on(self))
+
+    def ask(self) -> None:
+        self._is_asked = True
+
+    def was_asked(self) -> bool:
+        """Whether somebody has asked how it goes, since this was last called."""
+        was_asked, self._is_asked = self._is_asked, False
+        return was_asked
+
     def start(self) -> None:
-        ring, definitions = self._recording.descriptors
+        """Start the program, unless that was done."""
+        if self._process is not None:
+            return
+        ring, definitions = self._log.descriptors
         facts = {
             "ring": ring,
             "definitions": definitions,
             "kind": self._program.kind,
-            "options": asdict(self._options),
+            "options": self._options._asdict(),
         }
         command = [sys.executable, *_interpreter_flags(), str(START), json.dumps(facts)]
+        for descriptor in (ring, definitions):
+            os.set_inheritable(descriptor, True)
         self._started = time.monotonic()
-        self._process = subprocess.Popen(
-            [*command, self._program.what, *self._program.arguments], pass_fds=(ring, definitions), env=for_program()
-        )
+        try:
+            # Nothing is closed: whoever started us may have meant a descriptor for the program.
+            self._process = subprocess.Popen(
+                [*command, self._program.what, *self._program.arguments], close_fds=False, env=for_program()
+            )
+        except (OSError, ValueError) as error:
+            raise InputError(f"cannot be run: {error}", source=self._program.shown) from error
+        finally:
+            for descriptor in (ring, definitions):
+                os.set_inheritable(descriptor, False)
         if hasattr(os, "pidfd_open"):
-            self._pid_file = os.pidfd_open(self._process.pid)
+            with suppress(OSError):  # an old kernel, or a sandbox that forbids it
+                self._pid_file = os.pidfd_open(self._process.pid)
+        for number in self._waiting_signals:
+            self.send(number)
+
+    def read_by(self, recording: Recording) -> None:
+        """From now on, `pump` reads the log."""
+        self._recording = recording
 
     def pump(self) -> bool:
         """Read what the program has logged so far. False: it has ended, and all of it was read."""
         assert self._process is not None
+        assert self._recording is not None
         ended = self._process.poll() is not None
         found = self._recording.drain()
-        self._keep_limits()
+        self._keep_limits(self._recording)
         if ended:
             self._end(self._process.returncode)
             return False
@@ -130,7 +176,9 @@ class Run:
 
     def send(self, number: int) -> None:
         """Pass a signal on."""
-        if self._process is not None and self._process.poll() is None:
+        if self._process is None:
+            self._waiting_signals.append(number)
+        elif self._process.poll() is None:
             self._process.send_signal(number)
 
     def _sleep(self) -> None:
@@ -139,38 +187,51 @@ class Run:
         else:
             time.sleep(IDLE)
 
-    def _keep_limits(self) -> None:
-        limits, recording = self._limits, self._recording
+    def _keep_limits(self, recording: Recording) -> None:
+        limits = self._limits
         if self.outcome.stopped is None:
             if limits.events is not None and recording.events >= limits.events:
-                self._stop_recording(f"recording stopped after {limits.events} events (--max-events)")
+                self._stop_recording(recording, f"recording stopped after {recording.events} events (--max-events)")
             elif limits.bytes is not None and recording.bytes >= limits.bytes:
-                self._stop_recording(f"recording stopped after {limits.bytes} bytes (--max-bytes)")
+                self._stop_recording(recording, f"recording stopped after {recording.bytes} bytes (--max-bytes)")
+        self._keep_time()
+
+    def _keep_time(self) -> None:
+        limits = self._limits
         if limits.seconds is None or time.monotonic() - self._started < limits.seconds:
             return
         if not self._told_to_end:
             self._told_to_end = time.monotonic()
+            self.outcome.is_out_of_time = True
             self.outcome.stopped = f"out of time: the program was ended after {limits.seconds:g} s (--timeout)"
             self.send(signal.SIGTERM)
-        elif time.monotonic() - self._told_to_end > GRACE:
+            # a program that was stopped takes no notice before it goes on
+            self.send(signal.SIGCONT)
+        elif time.monotonic() - self._told_to_end > limits.grace:
             self.send(signal.SIGKILL)
 
-    def _stop_recording(self, why: str) -> None:
+    def _stop_recording(self, recording: Recording, why: str) -> None:
         self.outcome.stopped = why
-        self._recording.stop()
+        recording.stop()
 
     def _end(self, code: int) -> None:
-        if self._pid_file >= 0:
-            os.close(self._pid_file)
-            self._pid_file = -1
         self.outcome.seconds = time.monotonic() - self._started
         self.outcome.exit, self.outcome.signal = (None, -code) if code < 0 else (code, None)
 
     def close(self) -> None:
-        """End the program, if it still runs."""
+        """Wait for the program, if it still runs; signals are as before then.
+
+        It still runs if something is wrong with us (a full disk, a bug): that is no reason to end it.
+        """
         if self._process is not None and self._process.poll() is None:
-            self._process.kill()
-            self._process.wait()
+            self._log.stop()
+            while self._process.poll() is None:
+                self._keep_time()
+                self._sleep()
+        if self._pid_file >= 0:
+            os.close(self._pid_file)
+            self._pid_file = -1
+        self._signals.close()
 
 
 def _interpreter_flags() -> list[str]:
@@ -180,19 +241,24 @@ def _interpreter_flags() -> list[str]:
 
 
 @contextmanager
-def signals_passed_on(run: Run, interim: Callable[[], None] | None = None) -> Iterator[None]:
-    """The program gets the signals that this process is sent; SIGUSR1 asks for an interim report."""
+def signals_passed_on(run: Run) -> Iterator[None]:
+    """The program gets the signals that this process is sent; SIGUSR1 asks for an interim report.
 
-    def interrupt(number: int, frame: FrameType | None) -> None:
+    What is ignored here stays so, and is ignored by the program as well (`nohup`).
+    """
+
+    def from_terminal(number: int, frame: FrameType | None) -> None:
         # Ctrl-C on a terminal reaches the program without us
         if not _has_terminal():
             run.send(number)
 
-    handlers: dict[int, Any] = {signal.SIGINT: interrupt}
+    handlers: dict[int, Any] = dict.fromkeys(OF_A_TERMINAL, from_terminal)
     handlers |= dict.fromkeys(FORWARDED, lambda number, frame: run.send(number))
-    if interim is not None:
-        handlers[signal.SIGUSR1] = lambda number, frame: interim()
-    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
+    handlers[signal.SIGUSR1] = lambda number, frame: run.ask()
+    if threading.current_thread() is not threading.main_thread():
+        handlers.clear()  # signals come to the main thread, whoever that is
+    handled = [number for number in handlers if signal.getsignal(number) not in (signal.SIG_IGN, None)]
+    before = {number: signal.signal(number, handlers[number]) for number in handled}
     try:
         yield
     finally:

@@ -23,7 +23,7 @@ from atomsan.recorder.options import RecordingOptions
 from atomsan.source.cache import CodeCache
 from atomsan.source.instrument import bind, compile_instrumented
 from atomsan.source.loading import Adapter, ImportHook, Preparation
-from atomsan.source.selection import Selection
+from atomsan.source.selection import OURSELVES, Decision, Selection
 
 if TYPE_CHECKING:
     from typing import Self
@@ -45,11 +45,15 @@ class Session:
         self._send = send
         self._cache = CodeCache(options.cache)
         self._sources: dict[str, _Loaded] = {}
-        self._promoted: set[CodeType] = set()
+        self._promoted: dict[CodeType, CodeType] = {}
         self._next_site = 1
         self._undo = ExitStack()
         self.hook = ImportHook(
-            Selection(options.include, options.omit, options.project), self.rewritten, self.entered, adapters
+            Selection(options.include, options.omit, options.project),
+            self.rewritten,
+            self.entered,
+            adapters,
+            self._decided if options.explain_selection else lambda module, file, decision: None,
         )
         self.failures: dict[str, str] = {}
         """Files that could not be rewritten, and why: they run as if nobody were watching."""
@@ -73,6 +77,18 @@ class Session:
 
     def __exit__(self, *_: object) -> None:
         self._undo.close()
+
+    def go_on_with(self, ring: Any) -> None:
+        """Write to another ring: this process was forked, and the ring so far is that of the one it was forked from."""
+        self._ring = ring
+        _log.detach()
+        _log.attach(ring, self._send, redact_keys=self._options.redact_keys)
+        if self._options.noise:
+            _log.noise(self._options.seed)
+
+    def _decided(self, module: str, file: str | None, decision: Decision) -> None:
+        if module.partition(".")[0] != OURSELVES:
+            self._send(["selection", module, file, decision.selected, decision.reason])
 
     def entered(self, module: ModuleType) -> None:
         """The code of this module is about to run."""
@@ -126,20 +142,27 @@ class Session:
             function = function.func
         if isinstance(function, MethodType):
             function = function.__func__
-        if not isinstance(function, FunctionType) or function.__code__ in self._promoted:
+        if not isinstance(function, FunctionType):
             return
         code = function.__code__
-        self._promoted.add(code)
+        better = self._promoted.get(code)
+        if better is None:
+            better = self._promoted[code] = self._with_loops(code)
+            self._promoted[better] = better
+        # every time: an inner function is a new one for each call of the outer
+        if better is not code:
+            function.__code__ = better
+
+    def _with_loops(self, code: CodeType) -> CodeType:
+        """The code of an entry function, with its loops as regions; the same code if it has to stay."""
         loaded = self._sources.get(code.co_filename)
         if loaded is None or not _probes.is_instrumented(code):
-            return
+            return code
         entries = frozenset({(code.co_qualname, code.co_firstlineno)})
         whole, _ = self._compiled(loaded, entries)
         better = _inner(whole, code)
-        if better is not None:
-            # with the probes that are there: the plan is the same
-            function.__code__ = bind(better, loaded.probes.__getitem__)
-            self._promoted.add(function.__code__)
+        # with the probes that are there: the plan is the same
+        return code if better is None else bind(better, loaded.probes.__getitem__)
 
     def _dynamic(self, text: str | bytes, mode: str, namespace: dict[str, Any]) -> Any:
         """Code for a text that the program is about to run, or the text itself if it has to run as it is."""

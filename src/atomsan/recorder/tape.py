@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from atomsan.errors import OutputError, Place
-from atomsan.trace.events import BATCH_EVENTS, Batch
+from atomsan.trace.events import Batch
 from atomsan.trace.writing import check_output, output_format, write_trace
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ MOST_IN_MEMORY = 4 << 20
 FLUSH_SECONDS = 1.0
 
 # Batches smaller than this are put together before they are kept.
-_SMALL = 1 << 18
+_SMALL = 1 << 17
 
 EVENT_BYTES = 13
 
@@ -84,7 +84,7 @@ class Tape:
         self._pending.append(batch)
         self._pending_events += len(batch)
         self.events += len(batch)
-        if self._pending_events >= (_SMALL if self._writer is None else BATCH_EVENTS):
+        if self._pending_events >= _SMALL:
             self.flush()
         else:
             self.flush_if_due()
@@ -152,6 +152,12 @@ class Tape:
         if self._temporary is not None:
             shutil.rmtree(self._temporary, ignore_errors=True)
             self._temporary = None
+
+    def discard(self) -> None:
+        """Close, and leave nothing behind under the path that was given."""
+        self.close()
+        if self._directory is not None:
+            shutil.rmtree(self._directory, ignore_errors=True)
 
     def __enter__(self) -> Tape:
         return self

@@ -20,6 +20,9 @@ from atomsan.source.plan import Function, Plan, Probe, Region
 
 ENVIRONMENT = "ATOMSAN_CACHE"
 
+# As it was before the program ran: what it puts in its place, to test itself, is not for us.
+_open = open
+
 
 def default_directory() -> str | None:
     """Where the cache is: $ATOMSAN_CACHE, or the user's cache directory. Empty: there is none."""
@@ -46,7 +49,7 @@ class CodeCache:
         if self.directory is None:
             return None
         try:
-            with open(self._path(name), "rb") as file:
+            with _open(self._path(name), "rb") as file:
                 digest, content = file.read(8), file.read()
             if source_hash(content) != digest:
                 return None
@@ -64,7 +67,7 @@ class CodeCache:
             os.makedirs(os.path.dirname(path), exist_ok=True)
             temporary = f"{path}.{os.getpid()}"
             try:
-                with open(temporary, "xb") as file:
+                with _open(temporary, "xb") as file:
                     file.write(source_hash(content) + content)
                 os.replace(temporary, path)
             except OSError:

@@ -9,6 +9,7 @@ from typing import Any, cast
 from atomsan.source import forms, positions
 from atomsan.source.effects import FUNCTIONS, METHODS
 from atomsan.source.entries import is_trivial_lambda
+from atomsan.source.escaping import READS_ARGUMENT
 from atomsan.source.plan import placeholder
 from atomsan.source.rewriting import Rewriter
 from atomsan.source.scopes import FIELDS, ComprehensionNode
@@ -122,6 +123,9 @@ class ExpressionRewriter(Rewriter):
         container = self._expr(before)
         key = self._expr(node.slice)
         probe = self._probe("item", node, text=text, feeds=self._feeds(before, container))
+        if isinstance(node.ctx, ast.Load) and not _has_slice(key):
+            # without the pair it costs half
+            return forms.call(placeholder(probe), [container, key], [], node)
         return forms.tap_pair(probe, container, key, node, node.ctx)
 
     def _compare(self, node: ast.Compare) -> ast.expr:
@@ -219,7 +223,12 @@ class ExpressionRewriter(Rewriter):
         if isinstance(node.func, ast.Attribute) and node.func.attr in METHODS:
             receiver = node.func.value
             is_module = isinstance(receiver, ast.Name | ast.Attribute) and self._is_stateless(receiver)
-            if (self._is_tappable(receiver) and not is_module) or self._joins(node):
+            # done to a container of our own, it may still read one of others
+            reads = node.func.attr in READS_ARGUMENT and any(map(self._is_tappable, node.args))
+            is_ours = self._is_private(receiver) and not reads
+            if (self._is_tappable(receiver) or self._is_private(receiver)) and not is_module and not is_ours:
+                return self._method_call(node, node.func)
+            if self._joins(node):
                 return self._method_call(node, node.func)
         node.func = self._expr(node.func)
         self._arguments(node)
@@ -337,6 +346,10 @@ class ExpressionRewriter(Rewriter):
     def _defaults(self, arguments: ast.arguments) -> None:
         arguments.defaults = self._exprs(arguments.defaults)
         arguments.kw_defaults = [None if value is None else self._expr(value) for value in arguments.kw_defaults]
+
+
+def _has_slice(key: ast.expr) -> bool:
+    return isinstance(key, ast.Slice) or (isinstance(key, ast.Tuple) and any(map(_has_slice, key.elts)))
 
 
 _EXPRESSIONS: dict[type[ast.AST], Callable[[ExpressionRewriter, Any], ast.expr]] = {

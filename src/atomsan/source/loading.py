@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Callable, Sequence
-from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from types import CodeType, ModuleType
 from typing import TYPE_CHECKING, NamedTuple, Protocol
@@ -54,8 +53,18 @@ class InstrumentingLoader(SourceFileLoader):
         self._rewrite = rewrite
         self._entered = entered
         self._prepared = prepared
+        self._module: ModuleType | None = None
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        # what importlib does by itself if it gets none
+        module = ModuleType(spec.name)
+        self._enter(module)
+        return module
 
     def get_code(self, fullname: str) -> CodeType | None:
+        module = sys.modules.get(fullname)
+        if type(module) is ModuleType:
+            self._enter(module)  # one that is loaded again was made before us
         source = self.get_data(self.path)
         code = self._rewrite(source, fullname, self.path, self._prepared)
         if code is not None:
@@ -64,15 +73,20 @@ class InstrumentingLoader(SourceFileLoader):
             return compile(self._prepared.tree(source, self.path), self.path, "exec", dont_inherit=True)
         return super().get_code(fullname)
 
-    def exec_module(self, module: ModuleType) -> None:
-        self._entered(module)
-        super().exec_module(module)
+    # Python leaves out the frames of importlib when it shows what went wrong in a module: this is one of them then.
+    get_code.__code__ = get_code.__code__.replace(co_filename=SourceFileLoader.get_code.__code__.co_filename)
+
+    def _enter(self, module: ModuleType) -> None:
+        if self._module is not module:
+            self._module = module
+            self._entered(module)
 
 
-class ImportHook(MetaPathFinder):
+class ImportHook:
     """While it is entered, modules that are imported are loaded from rewritten source, if they are selected.
 
-    `entered` is called with each such module before its code runs.
+    `entered` is called with each such module before its code runs, `decided` with each module that is looked for. (It
+    is no `MetaPathFinder`, whose home costs the recorded program a dozen other modules; nobody asks for the type.)
     """
 
     def __init__(
@@ -81,11 +95,13 @@ class ImportHook(MetaPathFinder):
         rewrite: Rewriter,
         entered: Callable[[ModuleType], None] = lambda module: None,
         adapters: Sequence[Adapter] = (),
+        decided: Callable[[str, str | None, Decision], None] = lambda module, file, decision: None,
     ) -> None:
         self._selection = selection
         self._rewrite = rewrite
         self._entered = entered
         self._adapters = adapters
+        self._decided = decided
         self.decisions: dict[str, tuple[str | None, Decision]] = {}
         """By module: its file, and whether and why it is instrumented."""
 
@@ -113,18 +129,25 @@ class ImportHook(MetaPathFinder):
         decision = self._selection.decide(module, file)
         if is_main and not decision.selected and not decision.reason.startswith("--omit"):
             decision = Decision(True, "the program itself")
-        self.decisions[module] = (file, decision)
+        self._keep(module, file, decision)
         return decision
 
     def _adapted(self, spec: ModuleSpec) -> ModuleSpec:
         file = spec.origin if spec.has_location else None
-        if self.decide(spec.name, file).selected:
+        decision = self._selection.decide(spec.name, file)
+        if decision.selected:
             loader = self._loader(spec)
             if loader is None:
-                self.decisions[spec.name] = (file, Decision(False, f"loaded by {type(spec.loader).__name__}"))
+                decision = Decision(False, f"loaded by {_kind(spec.loader)}")
             else:
                 spec.loader = loader
+        self._keep(spec.name, file, decision)
         return spec
+
+    def _keep(self, module: str, file: str | None, decision: Decision) -> None:
+        if self.decisions.get(module) != (file, decision):
+            self.decisions[module] = (file, decision)
+            self._decided(module, file, decision)
 
     def _loader(self, spec: ModuleSpec) -> InstrumentingLoader | None:
         if type(spec.loader) is SourceFileLoader:
@@ -133,3 +156,7 @@ class ImportHook(MetaPathFinder):
         if prepared is None or spec.origin is None:
             return None
         return InstrumentingLoader(spec.name, spec.origin, self._rewrite, self._entered, prepared)
+
+
+def _kind(loader: object) -> str:
+    return (loader if isinstance(loader, type) else type(loader)).__name__

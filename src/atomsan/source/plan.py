@@ -9,7 +9,8 @@ What each kind of probe is given and gives back; P is the probe, which is always
     load_attr      P[obj].name                logs a read, returns obj; the interpreter itself does the access
     store_attr     P[obj].name = v, del       logs a write, returns obj
     aug_attr       P[obj] += v                reads the attribute; then writes it
-    item           P[obj, key], = v, del      does the access, logs it
+    item           P(obj, key)                does the access, logs it. (A call may let other threads run, but after
+                                              both.) With a slice, and for = v and del, P[obj, key]
     aug_item       P[obj, key] += v           reads the item; then writes it
     load_name      P[NAME]                    a global: logs a read, returns the value
     store_name     NAME = P[v]                logs a write, returns v; P[None] alone where there is no value to wrap
@@ -36,6 +37,8 @@ What each kind of probe is given and gives back; P is the probe, which is always
     span           lambda: (P[None], body)[1] a region begins that ends when the object that is returned dies: a lambda
                                               has no place for an end
     source         exec(P[text])              returns instrumented code for a text, or its argument
+
+Nothing of this is there for containers that only one activation of a function knows (`escaping.py`).
 
 An expression is *simple* if evaluating it runs no code and meets no other probe: constants, names that are not probed,
 tuples of these, lambdas without defaults.
@@ -131,7 +134,7 @@ class Region(NamedTuple):
     """`pkg.mod:Class.method`; of a loop `pkg.mod:f/loop:12`, of a statement `pkg.mod:f/statement:14`, of a with block
     `pkg.mod:f/with:14`."""
     origin: str
-    """`function`, `annotated`, `loop`, `statement`, `lock-block`, or `outer`: never atomic unless a specification names it."""
+    """`function`, `annotated`, `loop`, `statement`, `lock-block`, or `outer`: never atomic unless a spec names it."""
     line: int
     function: int
     has_loops: bool = False

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from atomsan.source import forms, positions
+from atomsan.source.escaping import VIEWS, private_names
 from atomsan.source.flow import call_flow
 from atomsan.source.plan import Function, Probe, Region
 from atomsan.source.scopes import CLASS, FUNCTION, FunctionNode, Scope, Scopes, mangled
@@ -45,6 +46,8 @@ class Rewriter:
         self._place = Place(0, "<module>", None, "")
         self._region_numbers: dict[tuple[str, int], int] = {}
         self._cells: dict[Scope, str] = {}
+        self._private: dict[Scope, frozenset[str]] = {}
+        """By function: its variables that hold containers which only it knows."""
         self._values: dict[ast.expr, int] = {}
         """By expression that was rewritten: the probe whose value it is."""
         self._stored: list[tuple[ast.expr | ast.stmt, str]] = []
@@ -163,7 +166,21 @@ class Rewriter:
         return False
 
     def _is_tappable(self, node: ast.expr) -> bool:
-        return not isinstance(node, forms.FRESH) and not (isinstance(node, ast.Name) and node.id == "__debug__")
+        if isinstance(node, ast.Call):
+            function = node.func
+            return not (
+                isinstance(function, ast.Attribute) and function.attr in VIEWS and self._is_private(function.value)
+            )
+        if isinstance(node, ast.Name):
+            return node.id != "__debug__" and not self._is_private(node)
+        return not isinstance(node, forms.FRESH)
+
+    def _is_private(self, node: ast.expr) -> bool:
+        """Whether it is a variable whose container nobody else knows."""
+        if not isinstance(node, ast.Name):
+            return False
+        name = self._mangled(node.id)
+        return name in self._private.get(self._scope.owner(name), ())
 
     def _alias(self, target: ast.expr, value: ast.expr) -> None:
         if isinstance(target, ast.Name) and value in self._values and self._scope.kind == FUNCTION:
@@ -182,6 +199,8 @@ class Rewriter:
         inner = f"{qualname}." if isinstance(node, ast.ClassDef) else f"{qualname}.<locals>."
         self._place = Place(len(self.functions) - 1, qualname, node, inner)
         self._scope = self.scopes.of[node]
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            self._private[self._scope] = private_names(node, self.scopes)
         self._stored = []
         return before
 

@@ -9,7 +9,6 @@ import fnmatch
 import os
 import re
 import sys
-import sysconfig
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import NamedTuple
@@ -63,11 +62,12 @@ class Selection:
 
     @cached_property
     def _foreign(self) -> list[tuple[str, str]]:
-        """Directories of code that is not the program's own. Those of packages come first: they lie inside Python's."""
-        paths = sysconfig.get_paths()
-        found = {paths[key]: "an installed package" for key in ("purelib", "platlib")}
-        found |= dict.fromkeys(_site_directories(), "an installed package")
-        found |= {paths[key]: "the standard library" for key in ("stdlib", "platstdlib")}
+        """Directories of code that is not the program's own. Those of packages come first: they lie inside Python's.
+
+        `sysconfig` knows them too, but to ask it costs the recorded program a large module.
+        """
+        found = dict.fromkeys(_site_directories(), "an installed package")
+        found |= dict.fromkeys(_library_directories(), "the standard library")
         return [(os.path.realpath(directory), what) for directory, what in found.items()]
 
 
@@ -86,9 +86,18 @@ def project_of(script: str) -> str:
 
 
 def _site_directories() -> Iterator[str]:
-    for entry in sys.path:
-        if os.path.basename(entry) in ("site-packages", "dist-packages"):
-            yield entry
+    names = ("site-packages", "dist-packages")
+    for directory in _library_directories(sys.prefix, sys.exec_prefix):
+        yield from (os.path.join(directory, name) for name in names)
+    yield from (entry for entry in sys.path if os.path.basename(entry) in names)
+
+
+def _library_directories(*prefixes: str) -> Iterator[str]:
+    name = "python{}.{}".format(*sys.version_info[:2])
+    for prefix in prefixes or (sys.base_prefix, sys.base_exec_prefix):
+        yield from (os.path.join(prefix, lib, name) for lib in ("lib", sys.platlibdir))
+    if not prefixes:
+        yield os.path.dirname(os.__file__)
 
 
 def _matching(globs: Iterable[str], module: str, path: str) -> str | None:

@@ -30,15 +30,15 @@ class Report:
 report = Report()
 
 
-def worker():
-    for i in range(200):
-        if i % 2:
+def worker(forgets):
+    for _ in range(400):
+        if forgets:
             report.forget()
         else:
             report.read()
 
 
-threads = [threading.Thread(target=worker) for _ in range(3)]
+threads = [threading.Thread(target=worker, args=(given,)) for given in (True, False, True)]
 for thread in threads:
     thread.start()
 for thread in threads:

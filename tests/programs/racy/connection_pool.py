@@ -1,4 +1,4 @@
-# expect: Pool.use
+# expect: Pool.get
 # within: worker
 
 """The last idle connection is gone between the look and the pop; and connections get the same number."""

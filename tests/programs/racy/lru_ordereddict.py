@@ -30,19 +30,18 @@ class LRU:
                 return
 
 
-cache = LRU(3)
+cache = LRU(2)
 
 
-def worker(offset):
+def worker(puts):
     for i in range(150):
-        key = (i + offset) % 5
-        if i % 2:
-            cache.get(key)
+        if puts:
+            cache.put(i % 5, i)
         else:
-            cache.put(key, i)
+            cache.get(i % 5)
 
 
-threads = [threading.Thread(target=worker, args=(given,)) for given in (0, 1, 3)]
+threads = [threading.Thread(target=worker, args=(given,)) for given in (True, False, False)]
 for thread in threads:
     thread.start()
 for thread in threads:

@@ -60,7 +60,7 @@ store = Store()
 
 
 def worker():
-    for i in range(80):
+    for i in range(200):
         if i % 4:
             store.bump()
         else:

@@ -15,11 +15,13 @@ class Page:
             return self._tags
 
 
-pages = [Page() for _ in range(150)]
+together = threading.Barrier(3)
+pages = [Page() for _ in range(100)]
 
 
 def worker():
     for page in pages:
+        together.wait()
         page.tags()
 
 

@@ -1,0 +1,348 @@
+"""Local containers that nobody else can get hold of: what is done to them needs no probes.
+
+A local variable is *private* if everything it is ever bound to is a container that is made right there, and if nothing
+is ever done with it but what cannot pass the container on: no alias, no argument of a call that might keep it, no
+`return`, no store, no closure. Then only this activation of the function knows the container, and one thread runs that.
+What is *in* the container is another matter: its elements may be known to everybody.
+
+The rules say what is allowed; whatever they do not know is an escape. What they leave out of account are frames that
+are looked into from outside (debuggers, `sys._getframe`).
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any
+
+from atomsan.source.effects import EFFECTS
+from atomsan.source.scopes import FunctionNode, Scope, Scopes, children, mangled
+
+# What makes a new container. The types are exactly these, so that a method is the builtin one.
+_DISPLAYS = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)
+_MAKERS = frozenset(
+    f"{module}{name}"
+    for module, names in {
+        "": ("list", "dict", "set", "bytearray"),
+        "collections.": ("deque", "defaultdict", "OrderedDict", "Counter"),
+    }.items()
+    for name in names
+)
+
+VIEWS = frozenset({"items", "keys", "values"})
+
+# Methods of builtin containers that neither return nor keep what they are called on.
+_METHODS = frozenset(
+    {
+        *("append", "extend", "insert", "remove", "pop", "clear", "index", "count", "sort", "reverse", "copy"),
+        *("get", "setdefault", "update", "popitem", "move_to_end", "subtract", "most_common", "total"),
+        *("add", "discard", "union", "intersection", "difference", "symmetric_difference", "intersection_update"),
+        *("difference_update", "symmetric_difference_update", "issubset", "issuperset", "isdisjoint"),
+        *("appendleft", "extendleft", "popleft", "rotate", "decode", "find", "startswith", "endswith", "hex"),
+    }
+)
+
+# Those that read another container, which may be shared: a call of them keeps its probe.
+READS_ARGUMENT = frozenset(
+    name
+    for methods in EFFECTS.values()
+    for name, effect in methods.items()
+    if "argument" in effect.steps or "keys" in effect.steps
+)
+
+# Functions that are done with their arguments when they return.
+_FUNCTIONS = frozenset(
+    {
+        *("len", "sum", "min", "max", "sorted", "any", "all", "list", "tuple", "set", "frozenset", "dict", "bool"),
+        *("repr", "str", "isinstance", "bytes"),
+        *("heapq.heapify", "heapq.heappop", "heapq.heappush", "heapq.heappushpop", "heapq.heapreplace"),
+        *("heapq.nlargest", "heapq.nsmallest"),
+    }
+)
+# Those that store or return what else they are given: only the first argument is in good hands.
+_FIRST_ONLY = frozenset({"sum", *(name for name in _FUNCTIONS if name.startswith(("heapq.heappush", "heapq.heapre")))})
+# Those that return one of their arguments, if there is more than one.
+_CHOOSES = frozenset({"min", "max"})
+# What makes an iterator over its arguments, which is harmless where it is iterated at once.
+_ITERATORS = frozenset({"enumerate", "zip", "reversed", "iter"})
+
+
+def private_names(node: FunctionNode, scopes: Scopes) -> frozenset[str]:
+    """The private variables of a function, by their names at run time."""
+    scope = scopes.of[node]
+    if scope.shows_locals or scope.is_generator:
+        return frozenset()
+    found = _Candidates(scope, scopes)
+    if not found.made:
+        return frozenset()
+    for argument in ast.walk(node.args):
+        if isinstance(argument, ast.arg):
+            found.escaped.add(mangled(argument.arg, scope.class_name))
+    for statement in node.body:
+        found.visit(statement, scope)
+    made = {name for name, count in found.made.items() if count}
+    return frozenset(made - found.escaped - scope.captured - scope.globals - scope.nonlocals)
+
+
+class _Candidates:
+    """One pass over the body of a function, comprehensions included and functions in it not."""
+
+    def __init__(self, scope: Scope, scopes: Scopes) -> None:
+        self._owner = scope
+        self._scopes = scopes
+        self.made: dict[str, int] = dict.fromkeys(scope.bound, 0)
+        """By local variable: whether it is ever bound to a new container."""
+        self.escaped: set[str] = set()
+
+    def _is_ours(self, node: ast.AST | None, scope: Scope) -> bool:
+        return isinstance(node, ast.Name) and scope.owner(mangled(node.id, scope.class_name)) is self._owner
+
+    def visit(self, node: ast.AST, scope: Scope) -> None:
+        handler = _HANDLERS.get(type(node))
+        if handler is not None:
+            handler(self, node, scope)
+            return
+        if isinstance(node, ast.Name):
+            self._escape(node, scope)
+            return
+        self._inside(node, scope)
+
+    def _inside(self, node: ast.AST, scope: Scope) -> None:
+        for child in children(node):
+            self.visit(child, scope)
+        # bound by other things than names: imports, handlers, patterns
+        for field in ("name", "rest"):
+            name = getattr(node, field, None)
+            if isinstance(name, str):
+                self.escaped.add(mangled(name, scope.class_name))
+
+    def _escape(self, node: ast.Name, scope: Scope) -> None:
+        if self._is_ours(node, scope):
+            self.escaped.add(mangled(node.id, scope.class_name))
+
+    def _use(self, node: ast.AST, scope: Scope) -> None:
+        """A use that lets nothing out, if it is of a variable; else what is in it."""
+        if isinstance(node, ast.Name):
+            return
+        if isinstance(node, ast.Call) and self._is_view(node, scope):
+            return
+        self.visit(node, scope)
+
+    def _is_view(self, node: ast.Call, scope: Scope) -> bool:
+        function = node.func
+        return (
+            isinstance(function, ast.Attribute)
+            and function.attr in VIEWS
+            and not node.args
+            and not node.keywords
+            and self._is_ours(function.value, scope)
+        )
+
+    def _iterated(self, node: ast.AST, scope: Scope) -> None:
+        if isinstance(node, ast.Call) and self._scopes.canonical(scope, node.func) in _ITERATORS:
+            for argument in node.args:
+                self._use(argument, scope)
+            for keyword in node.keywords:
+                self.visit(keyword.value, scope)
+        else:
+            self._use(node, scope)
+
+    def _test(self, node: ast.AST, scope: Scope) -> None:
+        if isinstance(node, ast.BoolOp):
+            for value in node.values:
+                self._test(value, scope)
+        elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+            self._test(node.operand, scope)
+        else:
+            self._use(node, scope)
+
+    # Bindings
+
+    def _assign(self, node: ast.Assign, scope: Scope) -> None:
+        for target in node.targets:
+            self._bind(target, node.value if len(node.targets) == 1 else None, scope)
+        if any(isinstance(target, ast.Tuple | ast.List) for target in node.targets):
+            self._use(node.value, scope)
+        else:
+            self.visit(node.value, scope)
+
+    def _annotated(self, node: ast.AnnAssign, scope: Scope) -> None:
+        if node.value is not None:
+            self._bind(node.target, node.value, scope)
+            self.visit(node.value, scope)
+        elif not isinstance(node.target, ast.Name):
+            self.visit(node.target, scope)
+
+    def _bind(self, target: ast.expr, value: ast.expr | None, scope: Scope) -> None:
+        if isinstance(target, ast.Name):
+            if value is not None and self._is_new(value, scope):
+                self.made[mangled(target.id, scope.class_name)] = 1
+            else:
+                self._escape(target, scope)
+        elif isinstance(target, ast.Tuple | ast.List):
+            parts = value.elts if isinstance(value, ast.Tuple | ast.List) else []
+            known = len(parts) == len(target.elts) and not any(
+                isinstance(part, ast.Starred) for part in [*parts, *target.elts]
+            )
+            for index, part in enumerate(target.elts):
+                self._bind(part, parts[index] if known else None, scope)
+        else:
+            self.visit(target, scope)
+
+    def _is_new(self, value: ast.expr, scope: Scope) -> bool:
+        if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Mult) and isinstance(value.left, ast.List):
+            return isinstance(value.right, ast.Constant) and type(value.right.value) is int
+        if isinstance(value, ast.Call):
+            return self._scopes.canonical(scope, value.func) in _MAKERS
+        return isinstance(value, _DISPLAYS)
+
+    # Uses
+
+    def _subscript(self, node: ast.Subscript, scope: Scope) -> None:
+        self._use(node.value, scope)
+        self.visit(node.slice, scope)
+
+    def _call(self, node: ast.Call, scope: Scope) -> None:
+        function = node.func
+        canonical = self._scopes.canonical(scope, function)
+        arguments: list[ast.expr] = list(node.args)
+        if isinstance(function, ast.Attribute) and function.attr in _METHODS and canonical is None:
+            self._use(function.value, scope)
+        elif not (
+            isinstance(function, ast.Attribute) and function.attr == "join" and isinstance(function.value, ast.Constant)
+        ):
+            if canonical in _FUNCTIONS and not (canonical in _CHOOSES and len(arguments) > 1):
+                count = 1 if canonical in _FIRST_ONLY else len(arguments)
+                for argument in arguments[:count]:
+                    self._use(argument, scope)
+                arguments = arguments[count:]
+            self.visit(function, scope)
+        else:
+            for argument in arguments:
+                self._use(argument, scope)
+            arguments = []
+        for argument in arguments:
+            self.visit(argument, scope)
+        for keyword in node.keywords:
+            if keyword.arg is None:
+                self._use(keyword.value, scope)
+            else:
+                self.visit(keyword.value, scope)
+
+    def _compare(self, node: ast.Compare, scope: Scope) -> None:
+        if len(node.ops) == 1 and isinstance(node.ops[0], ast.Is | ast.IsNot):
+            self._use(node.left, scope)
+            self._use(node.comparators[0], scope)
+        elif len(node.ops) == 1 and isinstance(node.ops[0], ast.In | ast.NotIn):
+            self.visit(node.left, scope)
+            self._use(node.comparators[0], scope)
+        else:
+            self._inside(node, scope)
+
+    def _starred(self, node: ast.Starred, scope: Scope) -> None:
+        if isinstance(node.ctx, ast.Load):
+            self._use(node.value, scope)
+        else:
+            self.visit(node.value, scope)
+
+    def _dict(self, node: ast.Dict, scope: Scope) -> None:
+        for key, value in zip(node.keys, node.values, strict=True):
+            if key is None:
+                self._use(value, scope)
+            else:
+                self.visit(key, scope)
+                self.visit(value, scope)
+
+    def _formatted(self, node: ast.FormattedValue, scope: Scope) -> None:
+        self._use(node.value, scope)
+        if node.format_spec is not None:
+            self.visit(node.format_spec, scope)
+
+    def _if(self, node: ast.If | ast.While | ast.IfExp | ast.Assert, scope: Scope) -> None:
+        self._test(node.test, scope)
+        for child in children(node):
+            if child is not node.test:
+                self.visit(child, scope)
+
+    def _not(self, node: ast.UnaryOp, scope: Scope) -> None:
+        if isinstance(node.op, ast.Not):
+            self._test(node.operand, scope)
+        else:
+            self.visit(node.operand, scope)
+
+    def _for(self, node: ast.For, scope: Scope) -> None:
+        self._iterated(node.iter, scope)
+        for child in children(node):
+            if child is not node.iter:
+                self.visit(child, scope)
+
+    def _comprehension(self, node: ast.ListComp | ast.SetComp | ast.DictComp, scope: Scope) -> None:
+        inner = self._scopes.of[node]
+        for index, generator in enumerate(node.generators):
+            self._iterated(generator.iter, inner if index else scope)
+            self.visit(generator.target, inner)
+            for test in generator.ifs:
+                self._test(test, inner)
+        parts = [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
+        for part in parts:
+            self.visit(part, inner)
+
+    def _walrus(self, node: ast.NamedExpr, scope: Scope) -> None:
+        self.escaped.add(mangled(node.target.id, scope.class_name))
+        self.visit(node.value, scope)
+
+    def _later(self, node: ast.GeneratorExp, scope: Scope) -> None:
+        """It runs when somebody asks it to, wherever that is: everything it uses escapes."""
+        inner = self._scopes.of[node]
+        for child in ast.walk(node):
+            if isinstance(child, ast.Name):
+                self._escape(child, scope)
+                self._escape(child, inner)
+
+    def _function(self, node: ast.AST, scope: Scope) -> None:
+        """What stands in it is captured, or not ours; what stands around it is evaluated here."""
+        bound = getattr(node, "name", None)
+        if isinstance(bound, str):
+            self.escaped.add(mangled(bound, scope.class_name))
+        body = getattr(node, "body", None)
+        inside = set(map(id, body if isinstance(body, list) else [body]))
+        for child in children(node):
+            if id(child) not in inside:
+                self.visit(child, scope)
+        for part in (getattr(node, "args", None), getattr(node, "returns", None)):
+            for name in ast.walk(part) if part is not None else ():  # annotations
+                if isinstance(name, ast.Name):
+                    self._escape(name, scope)
+
+    def _import(self, node: ast.Import | ast.ImportFrom, scope: Scope) -> None:
+        for alias in node.names:
+            self.escaped.add(mangled(alias.asname or alias.name.partition(".")[0], scope.class_name))
+
+
+_HANDLERS: dict[type[ast.AST], Callable[[_Candidates, Any, Scope], None]] = {
+    ast.Assign: _Candidates._assign,
+    ast.AnnAssign: _Candidates._annotated,
+    ast.Subscript: _Candidates._subscript,
+    ast.Call: _Candidates._call,
+    ast.Compare: _Candidates._compare,
+    ast.Starred: _Candidates._starred,
+    ast.Dict: _Candidates._dict,
+    ast.FormattedValue: _Candidates._formatted,
+    ast.If: _Candidates._if,
+    ast.While: _Candidates._if,
+    ast.IfExp: _Candidates._if,
+    ast.Assert: _Candidates._if,
+    ast.UnaryOp: _Candidates._not,
+    ast.For: _Candidates._for,
+    ast.ListComp: _Candidates._comprehension,
+    ast.SetComp: _Candidates._comprehension,
+    ast.DictComp: _Candidates._comprehension,
+    ast.GeneratorExp: _Candidates._later,
+    ast.NamedExpr: _Candidates._walrus,
+    ast.FunctionDef: _Candidates._function,
+    ast.AsyncFunctionDef: _Candidates._function,
+    ast.ClassDef: _Candidates._function,
+    ast.Lambda: _Candidates._function,
+    ast.Import: _Candidates._import,
+    ast.ImportFrom: _Candidates._import,
+}

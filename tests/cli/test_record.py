@@ -1,0 +1,212 @@
+"""`atomsan record`: the trace is there, whatever becomes of the program or of the recorder."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from cli.running import Atomsan, assert_refused, leftovers
+from cli.test_run import BUSY, LOST_UPDATE, SERVER, Started, written
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ATOMSAN_CACHE", str(tmp_path_factory.getbasetemp() / "atomsan-cache"))
+
+
+def stats(atomsan: Atomsan, trace: str) -> dict[str, object]:
+    ran = atomsan("stats", "--format", "json", trace)
+    assert ran.code == 0, ran
+    found: dict[str, object] = json.loads(ran.out)["trace"]
+    return found
+
+
+def test_a_bundle_is_written_and_checked_later(atomsan: Atomsan) -> None:
+    written(LOST_UPDATE + "raise SystemExit(6)")
+    ran = atomsan("record", "-o", "t.atomtrace", "app.py", "-o", "its own")
+    assert (ran.code, ran.out) == (6, "1\n")
+    assert ran.err.startswith("atomsan: wrote t.atomtrace: ")
+    assert "lost update in app:Account.deposit" in atomsan("check", "t.atomtrace").out
+    meta = json.loads(Path("t.atomtrace/meta.json").read_text())
+    assert meta["program"] == "app.py"
+    assert meta["command_line"] == ["app.py", "-o", "its own"]
+    assert meta["complete"] is True
+
+
+@pytest.mark.parametrize("name", ["t.parquet", "t.std", "t.std.gz", "t.csv"])
+def test_other_formats(name: str, atomsan: Atomsan) -> None:
+    written(LOST_UPDATE)
+    assert atomsan("record", "-q", "-o", name, "app.py") == (0, "1\n", "")
+    assert leftovers(Path()) == {"app.py", name}
+    assert "1 violation" in atomsan("check", name).out
+
+
+def test_what_exists_is_kept(atomsan: Atomsan) -> None:
+    written("print('it ran')")
+    for name in ("t.std", "t.atomtrace"):
+        written("kept", name)
+        assert_refused(atomsan("record", "-o", name, "app.py"), "exists already", "--force")
+        assert Path(name).read_text() == "kept"
+        assert atomsan("record", "-q", "--force", "-o", name, "app.py") == (0, "it ran\n", "")
+    Path("directory").mkdir()
+    assert_refused(atomsan("record", "app.py"), "-o")
+    assert_refused(atomsan("record", "-o", "nowhere/t.atomtrace", "app.py"), "nowhere")
+    assert_refused(atomsan("record", "-o", "t.frob", "app.py"), "t.frob")
+    assert_refused(atomsan("record", "-o", "new.std", "missing.py"), "missing.py")
+    assert not Path("new.std").exists()
+
+
+def test_a_bundle_can_be_read_after_the_recorder_was_killed(atomsan: Atomsan) -> None:
+    written(SERVER)
+    with Started("record", "-o", "t.atomtrace", "app.py") as started:
+        deadline = time.monotonic() + 20
+        while not has_events("t.atomtrace") and time.monotonic() < deadline:
+            time.sleep(0.05)
+        started.process.kill()
+        started.process.wait()
+        os.killpg(started.process.pid, signal.SIGTERM)
+        assert started.ended().out == "ended by SIGTERM\n"
+    found = stats(atomsan, "t.atomtrace")
+    assert found["complete"] is False
+    assert found["events"]
+    assert atomsan("check", "t.atomtrace").code == 0
+
+
+def has_events(name: str) -> bool:
+    return any(file.stat().st_size for file in Path(name).glob("events*"))
+
+
+def test_limits(atomsan: Atomsan, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("atomsan.recorder.runner.GRACE", 0.2)
+    written(BUSY + "sys.stdout.flush()\nthreading.Event().wait()")
+    ran = atomsan("record", "-o", "t.atomtrace", "--timeout", "1", "--max-events", "1000", "app.py")
+    assert (ran.code, ran.out) == (3, "30000\n")
+    assert "out of time" in ran.err
+    assert stats(atomsan, "t.atomtrace")["complete"] is False
+
+
+def test_explain_selection(atomsan: Atomsan) -> None:
+    written("import colorsys")
+    ran = atomsan("record", "-q", "--explain-selection", "-o", "t.std", "app.py")
+    assert "app       watched      the program's own code" in ran.err
+    assert "colorsys  not watched  the standard library" in ran.err
+
+
+# --- processes that the program forks ------------------------------------------------------------------------------
+
+FORKS = """
+import os, sys, threading, time
+import mmap
+here = mmap.mmap(-1, 2)
+def meet(number):
+    here[number] = 1
+    while not (here[0] and here[1]):
+        time.sleep(0.001)
+class C:
+    def __init__(self): self.n = 0
+    def add(self, number):
+        seen = self.n
+        meet(number)
+        self.n = seen + 1
+c = C()
+def work():
+    threads = [threading.Thread(target=c.add, args=(n,), name="adder") for n in range(2)]
+    for thread in threads: thread.start()
+    for thread in threads: thread.join()
+sys.stdout.flush()
+pid = os.fork()
+if pid == 0:
+    work()
+    import colorsys, later
+    later.f()
+    os._exit(0)
+os.waitpid(pid, 0)
+c.n = 5
+print(pid)
+"""
+LATER = "class Later: pass\nlater = Later()\ndef f():\n    later.x = 1\n"
+
+
+def test_a_forked_process_is_not_recorded(atomsan: Atomsan) -> None:
+    written(FORKS)
+    written(LATER, "later.py")
+    ran = atomsan("run", "--keep", "t.std", "app.py")
+    assert ran.code == 0, ran.err
+    assert "adder" not in Path("t.std").read_text()
+    assert "C.n" in Path("t.std").read_text()
+
+
+def test_a_forked_process_has_a_trace_of_its_own(atomsan: Atomsan) -> None:
+    written(FORKS)
+    written(LATER, "later.py")
+    ran = atomsan("record", "--follow-fork", "-o", "t.atomtrace", "app.py")
+    assert ran.code == 0, ran.err
+    name = f"t.{ran.out.strip()}.atomtrace"
+    assert ran.err.count("wrote ") == 2
+    assert {"t.atomtrace", name} < leftovers(Path())
+    for trace in ("t.atomtrace", name):
+        assert stats(atomsan, trace)["complete"] is True
+    assert atomsan("check", "t.atomtrace").code == 0
+    assert "lost update in app:C.add" in atomsan("check", name).out
+    atomsan("convert", name, "t.std")
+    assert "Later.x" in Path("t.std").read_text()
+    assert "later.py:4" in Path("t.std").read_text()
+
+
+def test_run_reports_each_process(atomsan: Atomsan) -> None:
+    written(FORKS)
+    written(LATER, "later.py")
+    ran = atomsan("run", "--follow-fork", "-o", "r.json", "app.py")
+    assert ran.code == 1
+    first, second = json.loads(Path("r.json").read_text())["reports"]
+    assert first["findings"] == []
+    assert first["program"] == {"exit": 0, "signal": None}
+    assert second["trace"]["source"] == f"app.py (process {ran.out.strip()})"
+    assert second["findings"][0]["region"] == "app:C.add"
+
+
+def test_a_pool_is_followed(atomsan: Atomsan) -> None:
+    written("""
+import multiprocessing, os
+class C: pass
+def work(n):
+    c = C()
+    c.n = n
+    return c.n * 2
+if __name__ == "__main__":
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        print(pool.map(work, range(4), chunksize=1))
+""")
+    ran = atomsan("record", "--follow-fork", "-o", "t.atomtrace", "app.py")
+    assert (ran.code, ran.out) == (0, "[0, 2, 4, 6]\n")
+    assert len([name for name in leftovers(Path()) if name.startswith("t.")]) >= 2
+
+
+def test_a_process_that_outlives_the_program_goes_on(atomsan: Atomsan) -> None:
+    written("""
+import os, time
+class C: n = 0
+def f():
+    while True:
+        C.n += 1
+        time.sleep(0.001)
+        if os.path.exists("end"): break
+if os.fork() == 0:
+    f()
+    open("ended", "w").close()
+    os._exit(0)
+time.sleep(0.3)
+""")
+    ran = atomsan("run", "--follow-fork", "-o", "r.json", "app.py")
+    assert ran.code == 0
+    assert "the program ended before this process" in ran.err
+    written("", "end")
+    deadline = time.monotonic() + 10
+    while not Path("ended").exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)

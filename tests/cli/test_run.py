@@ -1,0 +1,660 @@
+"""`atomsan run`: the program is what it is without us, and what it did is reported."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.running import Atomsan, Ran, assert_refused, command, environment, process
+
+LOST_UPDATE = """
+import mmap, threading, time
+
+here = mmap.mmap(-1, 2)  # not watched: both threads read before one of them writes
+def meet(number):
+    here[number] = 1
+    while not (here[0] and here[1]):
+        time.sleep(0.001)
+
+class Account:
+    def __init__(self):
+        self.balance = 0
+    def deposit(self, number):
+        seen = self.balance
+        meet(number)
+        self.balance = seen + 1
+
+account = Account()
+threads = [threading.Thread(target=account.deposit, args=(number,)) for number in range(2)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+print(account.balance)
+"""
+
+# A loop that ends when it is told to, and says so; it has started when it has printed `ready`.
+SERVER = """
+import os, signal, sys, threading, time
+
+class Served:
+    count = 0
+served = Served()
+
+def work():
+    while True:
+        served.count += 1
+        time.sleep(0.001)
+
+def end(number, frame):
+    os.write(1, f"ended by {signal.Signals(number).name}\\n".encode())  # it may come in the middle of a print
+    sys.exit(0)
+
+for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR2):
+    signal.signal(number, end)
+threading.Thread(target=work, daemon=True).start()
+print("ready", flush=True)
+while True:
+    time.sleep(0.01)
+"""
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ATOMSAN_CACHE", str(tmp_path_factory.getbasetemp() / "atomsan-cache"))
+
+
+def written(text: str, name: str = "app.py") -> str:
+    Path(name).parent.mkdir(parents=True, exist_ok=True)
+    Path(name).write_text(text)
+    return name
+
+
+def plain(*arguments: str, **options: Any) -> Ran:
+    """What Python does with a program."""
+    options.setdefault("env", os.environ.copy())
+    ran = subprocess.run([sys.executable, *arguments], capture_output=True, timeout=60, **options)
+    # a shell shows 128 and the signal
+    code = 128 - ran.returncode if ran.returncode < 0 else ran.returncode
+    return Ran(code, ran.stdout.decode(), ran.stderr.decode())
+
+
+def assert_same(atomsan: Atomsan, *arguments: str) -> Ran:
+    """The program does the same with us and without us. Returns what."""
+    expected, found = plain(*arguments, stdin=subprocess.DEVNULL), atomsan("run", "--quiet", *arguments)
+    assert without_addresses(found) == without_addresses(expected)
+    return expected
+
+
+def without_addresses(ran: Ran) -> Ran:
+    return ran._replace(**{name: re.sub("0x[0-9a-f]+", "0x", getattr(ran, name)) for name in ("out", "err")})
+
+
+# --- the program's process -----------------------------------------------------------------------------------------
+
+ENDS = {
+    "ends": ("print('out')", 0),
+    "exit code": ("import sys; sys.exit(3)", 3),
+    "exit with a text": ("import sys; sys.exit('a text')", 1),
+    "exit with a negative code": ("import sys; sys.exit(-1)", 255),
+    "raises": ("def f():\n    return 1 / 0\n\ndef g():\n    f()\n\ng()", 1),
+    "raises from": ("try:\n    {}['k']\nexcept KeyError as e:\n    raise ValueError('v') from e", 1),
+    "raises a group": ("raise ExceptionGroup('g', [ValueError(1), OSError('x')])", 1),
+    "raises with notes": ("e = ValueError('v')\ne.add_note('a note')\nraise e", 1),
+    "interrupted": ("def f():\n    raise KeyboardInterrupt\nf()", 130),
+    "leaves at once": ("import os; print('lost?', flush=True); os._exit(5)", 5),
+    "aborts": ("import os; os.abort()", 134),
+    "is killed": ("import os; os.kill(os.getpid(), 9)", 137),
+    "dies of a segmentation fault": ("import signal; signal.raise_signal(signal.SIGSEGV)", 139),
+    "has an excepthook": ("import sys\nsys.excepthook = lambda *a: print('mine', a[0])\n1/0", 1),
+    "has an excepthook that fails": (
+        "import sys\ndef hook(*a):\n    raise OSError('bad')\nsys.excepthook = hook\n1/0",
+        1,
+    ),
+    "exits in a thread": (
+        "import sys, threading\nt = threading.Thread(target=sys.exit, args=(7,))\nt.start(); t.join(); print('on')",
+        0,
+    ),
+    "raises in a thread": (
+        "import threading\nclass C: x = 0\ndef f():\n    C.x += 1\n    raise ValueError('in f')\n"
+        "t = threading.Thread(target=f, name='worker')\nt.start(); t.join(); print('on')",
+        0,
+    ),
+    "has exit handlers": (
+        "import atexit, sys\nclass C: n = 0\ndef last():\n    C.n += 1\n    print('last', C.n)\n"
+        "atexit.register(last); atexit.register(print, 'first'); sys.exit(4)",
+        4,
+    ),
+    "fails in an exit handler": ("import atexit\ndef f():\n    {}['x']\natexit.register(f)", 0),
+    "leaves daemons": (
+        "import threading, time\nclass C: n = 0\ndef f():\n"
+        "    while True:\n        C.n += 1\n        time.sleep(0.0001)\n"
+        "for _ in range(4): threading.Thread(target=f, daemon=True).start()\ntime.sleep(0.05); print('done')",
+        0,
+    ),
+    "ends before its threads": (
+        "import threading, time\ndef f():\n    time.sleep(0.1)\n    print('thread done')\n"
+        "threading.Thread(target=f).start()\nprint('main done')",
+        0,
+    ),
+    "is no Python": ("def f(:\n    pass", 1),
+    "is badly indented": ("if 1:\n  x = 1\n   y = 2", 1),
+    "warns": ("import warnings\ndef f():\n    warnings.warn('careful', stacklevel=2)\nf()", 0),
+    "shows its stack": ("import traceback, sys\ndef f():\n    traceback.print_stack(file=sys.stdout)\nf()", 0),
+    "recurses": (
+        "import sys\nclass C: deepest = 0\ndef f(n):\n    C.deepest = n\n    f(n + 1)\n"
+        "try:\n    f(1)\nexcept RecursionError as e:\n    print(C.deepest, sys.getrecursionlimit(), e)",
+        0,
+    ),
+    "recurses to the end": ("def f(n):\n    return f(n + 1)\nf(0)", 1),
+    "deletes at the end": (
+        "class C:\n    def __del__(self):\n        print('deleted', self.n)\nc = C()\nc.n = 3\n",
+        0,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ENDS)
+def test_how_a_program_ends(name: str, atomsan: Atomsan) -> None:
+    text, code = ENDS[name]
+    assert assert_same(atomsan, written(text)).code == code
+
+
+SEES = {
+    "main": """
+import sys, inspect
+main = sys.modules["__main__"]
+print(__name__, __file__, __doc__, __package__, __spec__, __builtins__, __annotations__, type(__loader__).__name__)
+print(main.__dict__ is globals(), sorted(globals()), vars().keys() == globals().keys())
+print(len(inspect.stack()), inspect.stack()[0].filename, sys._getframe().f_back, sys._getframe().f_lineno)
+print(sys.argv, sys.path, sys.executable, sys.orig_argv[-3:], sys.flags, sys.getswitchinterval())
+class C: pass
+print(C, C.__module__, repr(C.__init__), inspect.getsource(C))
+""",
+    "process": """
+import os, sys, signal
+print(sorted(os.environ.items()), os.getcwd(), sys.stdin.read())
+print({n: str(signal.getsignal(n)) for n in (1, 2, 3, 10, 12, 13, 15, 25)}, os.getpgrp(), os.getsid(0))
+print(open(__file__).fileno(), os.dup(1))
+""",
+    "future": '''# -*- coding: latin-1 -*-
+"""The docstring."""
+from __future__ import annotations
+def f(x: undefined) -> "text": pass
+print(f.__annotations__, __doc__)
+''',
+    "pickles": """
+import pickle, copy
+class Point:
+    def __init__(self, x): self.x = x
+    def __eq__(self, other): return self.x == other.x
+def f(): return 1
+p = pickle.loads(pickle.dumps(Point(3)))
+print(p == Point(3), pickle.loads(pickle.dumps(f)) is f, copy.deepcopy(p).x, pickle.dumps(Point(4)))
+""",
+    "guard": "def main():\n    print('main runs')\nif __name__ == '__main__':\n    main()\n",
+    "closes descriptors": """
+import os
+os.closerange(3, 1024)
+class Later: pass
+with open("mine.txt", "w") as file:
+    for n in range(300):
+        os.dup(file.fileno())
+    later = Later()
+    later.a = {}
+    later.a["key"] = 1
+print(open("mine.txt").read())
+""",
+    "limits": """
+import resource
+resource.setrlimit(resource.RLIMIT_NOFILE, (20, 20))
+class C: pass
+c = C(); c.x = 1; print(c.x, open(__file__).fileno())
+""",
+}
+
+
+@pytest.mark.parametrize("name", SEES)
+def test_what_a_program_sees(name: str, atomsan: Atomsan) -> None:
+    assert assert_same(atomsan, written(SEES[name]), "an argument", "--option").err == ""
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"\xef\xbb\xbfprint('bom \xc3\xa9')\n",
+        b"# coding: latin-1\nprint('\xe9')\n",
+        b"# coding: nothing-known\nprint(1)\n",
+        b"print('\xe9')\n",
+        b"print('a')\r\nprint('b')\r\n1/0\r\n",
+        b"print('no newline')",
+        b"",
+        b"x = 1\x00\n",
+    ],
+)
+def test_encodings(content: bytes, atomsan: Atomsan) -> None:
+    Path("app.py").write_bytes(content)
+    assert_same(atomsan, "app.py")
+
+
+SHOW = "import sys\nprint(__name__, __package__, __spec__ and __spec__.name, sys.argv, sys.path[0], __file__)\n"
+
+
+def test_modules(atomsan: Atomsan) -> None:
+    written("print('package')", "pkg/__init__.py")
+    written(SHOW + "from pkg import mod", "pkg/__main__.py")
+    written(SHOW + "from . import other\nraise ValueError(other.x)", "pkg/mod.py")
+    written("x = {'a': 1}", "pkg/other.py")
+    assert assert_same(atomsan, "-m", "pkg", "--an", "option").code == 1
+    assert assert_same(atomsan, "-m", "pkg.mod").code == 1
+    assert assert_same(atomsan, "-m", "pkg.nothing").code == 1
+    assert assert_same(atomsan, "-m", "nothing").code == 1
+
+
+def test_texts(atomsan: Atomsan) -> None:
+    assert_same(atomsan, "-c", "import sys; print(sys.argv, sys.path[0], __name__, globals().keys())", "-m", "x")
+    assert_same(atomsan, "-c", "def f():\n    1/0\nf()")
+    assert_same(atomsan, "-c", "x = (")
+
+
+def test_directories_and_archives(atomsan: Atomsan) -> None:
+    written(SHOW + "import helper", "directory/__main__.py")
+    written("print(__name__)", "directory/helper.py")
+    with zipfile.ZipFile("archive.zip", "w") as archive:
+        archive.write("directory/__main__.py", "__main__.py")
+        archive.write("directory/helper.py", "helper.py")
+    assert_same(atomsan, "directory", "x")
+    assert_same(atomsan, "archive.zip", "x")
+    Path("empty").mkdir()
+    assert_same(atomsan, "empty")
+
+
+def test_processes_of_a_program(atomsan: Atomsan) -> None:
+    written(
+        """
+import multiprocessing, os, sys, subprocess
+class Point:
+    def __init__(self, x): self.x = x
+def double(point):
+    point.x *= 2
+    return point
+if __name__ == "__main__":
+    for method in ("fork", "spawn"):
+        with multiprocessing.get_context(method).Pool(2) as pool:
+            print(method, [p.x for p in pool.map(double, [Point(1), Point(2)])], flush=True)
+    pid = os.fork()
+    if pid == 0:
+        point = double(Point(4))
+        print("forked", point.x, flush=True)
+        os.execv(sys.executable, [sys.executable, "-c", "print('executed')"])
+    print(os.waitpid(pid, 0)[1], flush=True)
+    subprocess.run([sys.executable, "-c", "print('started')"], preexec_fn=lambda: None)
+    if os.fork() == 0:
+        print("the child goes on to its end")
+        sys.exit(9)
+    print(os.wait()[1] >> 8)
+"""
+    )
+    assert_same(atomsan, "app.py")
+    assert "fork [2, 4]" in atomsan("run", "--quiet", "--follow-fork", "app.py").out
+
+
+def test_a_module_of_the_user_does_not_get_in_our_way(atomsan: Atomsan) -> None:
+    for name in ("ast", "json", "queue", "typing", "atomsan_none"):
+        written("print('the user has', __name__)", f"{name}.py")
+    written("import queue\nprint('main')\nexec('x = {}; x[1] = 2')")
+    assert_same(atomsan, "app.py")
+
+
+def test_standard_input_and_a_closed_one() -> None:
+    written("import sys\nprint(sys.stdin and sys.stdin.read(), open('app.py').fileno())")
+    given = {"input": b"a line\n"}
+    assert process("run", "-q", "app.py", **given) == plain("app.py", **given)
+    closing: dict[str, Any] = {"preexec_fn": lambda: os.close(0), "stdin": None}
+    expected = plain("app.py", **closing)
+    assert process("run", "-q", "app.py", before=lambda: os.close(0), stdin=None) == expected
+
+
+def test_descriptors_and_ignored_signals_come_through() -> None:
+    written("import os, signal\nprint(os.read(7, 9), *map(signal.getsignal, (1, 2, 15)))")
+    written("from below", "given.txt")
+
+    def before() -> None:
+        os.dup2(os.open("given.txt", os.O_RDONLY), 7)
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    ran = process("run", "-q", "app.py", before=before, close_fds=False)
+    assert ran == plain("app.py", preexec_fn=before, close_fds=False)
+    assert "from belo" in ran.out
+
+
+def test_the_environment_is_the_one_that_was_given() -> None:
+    written("import os\nprint(dict(os.environ))")
+    given = environment(SOME_VARIABLE="x")
+    given.pop("OPENBLAS_NUM_THREADS", None)
+    assert process("run", "-q", "app.py", env=given) == plain("app.py", env=given)
+
+
+def test_nothing_heavy_is_imported() -> None:
+    written("import sys\nprint(*sys.modules)\nexec('x = 1')\nimport threading, asyncio")
+    ran = process("run", "-q", "app.py")
+    loaded = {name.partition(".")[0] for name in ran.out.split()}
+    assert "atomsan" in loaded
+    assert not loaded & {"numpy", "pyarrow", "typer", "click", "rich", "dataclasses", "inspect", "tempfile", "asyncio"}
+
+
+# --- wrong usage ---------------------------------------------------------------------------------------------------
+
+
+def test_what_is_wrong_is_said_before_the_program_runs(atomsan: Atomsan) -> None:
+    written("print('it ran')")
+    written("kept", "there.std")
+    assert_refused(atomsan("run", "missing.py"), "missing.py", "no such file")
+    assert_refused(atomsan("run"), "no program given")
+    assert_refused(atomsan("run", "--algorithm", "frob", "app.py"), "frob")
+    assert_refused(atomsan("run", "--spec", "none.toml", "app.py"), "none.toml")
+    assert_refused(atomsan("run", "-o", "result.xml", "app.py"), "result.xml")
+    assert_refused(atomsan("run", "--keep", "there.std", "app.py"), "there.std", "--force")
+    assert_refused(atomsan("run", "--keep", "t.unknown", "app.py"), "t.unknown")
+    assert_refused(atomsan("run", "--live", "--keep", "t.std", "app.py"), "--live")
+    assert_refused(atomsan("run", "--live", "--follow-fork", "app.py"), "--follow-fork")
+    assert_refused(atomsan("run", "--timeout", "0", "app.py"), "--timeout")
+    assert_refused(atomsan("run", "--max-events", "-1", "app.py"), "--max-events")
+    assert Path("there.std").read_text() == "kept"
+
+
+# --- findings and exit codes ---------------------------------------------------------------------------------------
+
+
+def test_a_finding_and_its_exit_code(atomsan: Atomsan) -> None:
+    written(LOST_UPDATE)
+    ran = atomsan("run", "-o", "report.json", "app.py")
+    assert (ran.code, ran.out) == (1, "1\n")
+    assert "lost update in app:Account.deposit" in ran.err
+    report = json.loads(Path("report.json").read_text())
+    assert report["program"] == {"exit": 0, "signal": None}
+    assert [finding["region"] for finding in report["findings"]] == ["app:Account.deposit"]
+    assert atomsan("run", "-q", "--findings-exit-code", "42", "app.py") == (42, "1\n", "")
+    assert atomsan("run", "-q", "--not-atomic", "*:Account.deposit", "app.py").code == 0
+    ran = atomsan("run", "--format", "json", "app.py")
+    assert json.loads(ran.err)["verdict"] == "violated"
+
+
+def test_findings_win_over_the_exit_code_of_the_program(atomsan: Atomsan) -> None:
+    written(LOST_UPDATE + "raise SystemExit(7)")
+    assert atomsan("run", "-q", "-o", "report.json", "app.py").code == 1
+    assert json.loads(Path("report.json").read_text())["program"] == {"exit": 7, "signal": None}
+
+
+def test_a_program_that_is_killed_is_reported(atomsan: Atomsan) -> None:
+    written(LOST_UPDATE + "import os, sys; sys.stdout.flush(); os.kill(os.getpid(), 9)")
+    ran = atomsan("run", "-o", "report.json", "app.py")
+    assert (ran.code, ran.out) == (1, "1\n")
+    report = json.loads(Path("report.json").read_text())
+    assert report["program"] == {"exit": None, "signal": 9}
+    assert report["findings"]
+
+
+def test_live_finds_the_same(atomsan: Atomsan) -> None:
+    written(LOST_UPDATE)
+    atomsan("run", "-q", "-o", "stored.json", "app.py")
+    assert atomsan("run", "--live", "-q", "-o", "live.json", "app.py") == (1, "1\n", "")
+    stored, live = (json.loads(Path(name).read_text()) for name in ("stored.json", "live.json"))
+    assert [found["id"] for found in live["findings"]] == [found["id"] for found in stored["findings"]]
+    assert live["trace"] == stored["trace"]
+    assert live["program"] == stored["program"]
+
+
+def test_repeated_runs_are_merged(atomsan: Atomsan) -> None:
+    written(LOST_UPDATE)
+    ran = atomsan("run", "--repeat", "3", "--noise", "--seed", "5", "-o", "report.json", "app.py")
+    assert (ran.code, ran.out) == (1, "1\n1\n1\n")
+    whole = json.loads(Path("report.json").read_text())
+    assert len(whole["reports"]) == 3
+    (found,) = whole["findings"]
+    assert found["count"] == sum(report["findings"][0]["count"] for report in whole["reports"])
+
+
+def test_the_seed_of_a_repeated_run_goes_up(atomsan: Atomsan, monkeypatch: pytest.MonkeyPatch) -> None:
+    from atomsan import running
+
+    seeds = []
+    real = running.recorded
+
+    def spying(program: Any, options: Any, *rest: Any, **more: Any) -> Any:
+        seeds.append((options.noise, options.seed))
+        return real(program, options, *rest, **more)
+
+    monkeypatch.setattr(running, "recorded", spying)
+    written("pass")
+    atomsan("run", "-q", "--noise", "--seed", "5", "--repeat", "2", "app.py")
+    assert seeds == [(True, 5), (True, 6)]
+
+
+def test_keep(atomsan: Atomsan) -> None:
+    written(LOST_UPDATE)
+    assert atomsan("run", "-q", "--keep", "t.atomtrace", "app.py").code == 1
+    ran = atomsan("check", "t.atomtrace")
+    assert ran.code == 1
+    assert "lost update in app:Account.deposit" in ran.out
+    assert_refused(atomsan("run", "--keep", "t.atomtrace", "app.py"), "exists already")
+    assert atomsan("run", "-q", "--keep", "t.atomtrace", "--force", "app.py").code == 1
+
+
+def test_redacted_keys_are_nowhere(atomsan: Atomsan, monkeypatch: pytest.MonkeyPatch) -> None:
+    secrets = ["s3cret-text", "s3cret-bytes", "s3cret-in-tuple", "s3cret-in-exec", "987654321987654321987"]
+    monkeypatch.setenv("SECRETS", " ".join(secrets))
+    text = LOST_UPDATE.replace("self.balance = 0", "self.names = {}; self.fill()").replace(".balance", ".names[K]")
+    fill = """
+import os
+K, A, B, C, N = os.environ["SECRETS"].split()
+class Account:
+    def fill(self):
+        for key in (K, A.encode(), (1, B), int(N)):
+            self.names[key] = 0
+            self.names.get(key)
+        exec("self.names[C] = 1")
+"""
+    written(text.replace("class Account:", fill))
+
+    def told(*options: str) -> str:
+        ran = atomsan("run", *options, "--all", "--keep", "t.atomtrace", "--force", "-o", "r.json", "app.py")
+        assert ran.code == 1, ran.err
+        atomsan("convert", "t.atomtrace", "t.std", "--force")
+        everything = ran.err + Path("r.json").read_text() + Path("t.std").read_text()
+        return everything + "".join(file.read_bytes().decode("latin-1") for file in Path("t.atomtrace").iterdir())
+
+    shown = told()
+    assert [secret for secret in secrets if secret not in shown] == []
+    hidden = told("--redact-keys")
+    assert [secret for secret in secrets if secret in hidden] == []
+
+
+def test_explain_selection(atomsan: Atomsan) -> None:
+    written("import one, sub.two, colorsys, os\nos._exit(0)")
+    written("", "one.py")
+    written("", "sub/two.py")
+    ran = atomsan("run", "-q", "--explain-selection", "--omit", "sub.*", "app.py")
+    rows = [re.split(r"\s{2,}", line) for line in ran.err.splitlines()]
+    assert ["app", "watched", "the program's own code", "app.py"] in rows
+    assert ["one", "watched", "the program's own code", "one.py"] in rows
+    assert ["sub.two", "not watched", "--omit sub.*", "sub/two.py"] in rows
+    assert any(row[:3] == ["colorsys", "not watched", "the standard library"] for row in rows)
+    assert not any(row[0].startswith("atomsan") for row in rows)
+
+
+# --- limits --------------------------------------------------------------------------------------------------------
+
+BUSY = """
+import threading, time, signal, sys
+class C: n = 0
+def f():
+    for _ in range(30000):
+        C.n += 1
+t = threading.Thread(target=f)
+t.start(); t.join()
+print(C.n)
+"""
+
+
+@pytest.mark.parametrize("option", ["--max-events", "--max-bytes"])
+def test_recording_stops_and_the_program_runs_on(option: str, atomsan: Atomsan) -> None:
+    written(BUSY.replace("30000", "900000"))
+    ran = atomsan("run", option, "1000", "-o", "r.json", "app.py")
+    assert (ran.code, ran.out) == (0, "900000\n")
+    assert "warning: recording stopped after" in ran.err
+    assert option in ran.err
+    trace = json.loads(Path("r.json").read_text())["trace"]
+    assert trace["complete"] is False
+    assert 1000 // 13 <= trace["events"] < 900000
+
+
+@pytest.mark.parametrize("live", [False, True])
+@pytest.mark.parametrize("deaf", [False, True])
+def test_a_hung_program_is_ended(deaf: bool, live: bool, atomsan: Atomsan, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("atomsan.recorder.runner.GRACE", 0.2)
+    deafness = "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n" if deaf else ""
+    written(BUSY + deafness + "sys.stdout.flush()\nthreading.Event().wait()")
+    ran = atomsan("run", *["--live"] * live, "--timeout", "1", "-o", "r.json", "app.py")
+    assert (ran.code, ran.out) == (3, "30000\n")
+    assert "out of time" in ran.err
+    report = json.loads(Path("r.json").read_text())
+    assert report["program"] == {"exit": None, "signal": 9 if deaf else 15}
+    assert report["trace"]["events"] > 60000
+    assert report["trace"]["complete"] is False
+
+
+# --- signals -------------------------------------------------------------------------------------------------------
+
+
+class Started:
+    """`atomsan run` on a program, in a process of its own, until the program says `ready`."""
+
+    def __init__(self, *arguments: str) -> None:
+        self.process = subprocess.Popen(
+            command(*arguments),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=environment(),
+            start_new_session=True,
+        )
+        assert self.process.stdout
+        assert self.process.stdout.readline() == b"ready\n"
+
+    def __enter__(self) -> Started:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.communicate()
+
+    def ended(self) -> Ran:
+        out, err = self.process.communicate(timeout=20)
+        return Ran(self.process.returncode, out.decode(), err.decode())
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP", "SIGUSR2"])
+def test_signals_reach_the_program_and_the_report_follows(name: str) -> None:
+    written(SERVER)
+    with Started("run", "app.py") as started:
+        started.process.send_signal(getattr(signal, name))
+        ran = started.ended()
+    assert (ran.code, ran.out) == (0, f"ended by {name}\n"), ran.err
+    assert ran.err.startswith("app.py: holds")
+
+
+def test_an_interim_report_is_given_while_the_program_goes_on() -> None:
+    written(SERVER)
+    with Started("run", "app.py") as started:
+        time.sleep(0.4)
+        started.process.send_signal(signal.SIGUSR1)
+        assert started.process.stderr
+        first = started.process.stderr.readline().decode()
+        assert re.fullmatch(r"atomsan: so far, [\d,]+ events:\n", first)
+        assert started.process.poll() is None
+        started.process.send_signal(signal.SIGTERM)
+        ran = started.ended()
+    assert ran.code == 0
+    assert ran.out == "ended by SIGTERM\n"
+    assert ran.err.count("app.py: holds") == 2
+
+
+def test_the_program_goes_on_when_the_recorder_is_killed() -> None:
+    written("""
+import os, sys, threading, time
+class C: n = 0
+parent = os.getppid()
+print("ready", flush=True)
+while os.getppid() == parent:
+    time.sleep(0.001)
+def f():
+    for _ in range(700000):
+        C.n += 1
+t = threading.Thread(target=f)
+t.start(); t.join()
+print("went on to", C.n, flush=True)
+""")
+    with Started("run", "app.py") as started:
+        started.process.send_signal(signal.SIGKILL)
+        assert started.ended() == (-9, "went on to 700000\n", "")
+
+
+# --- damage --------------------------------------------------------------------------------------------------------
+
+
+def test_a_program_that_spoils_the_log(atomsan: Atomsan) -> None:
+    """It can write to our memory, as any program can write to any of its own. The recorder has to live with that."""
+    written("""
+import ctypes, os, random, re
+class C: n = 0
+def f():
+    C.n += 1
+f()
+for name in os.listdir("/dev/fd"):
+    try:
+        if "atomsan" in os.readlink("/dev/fd/" + name):
+            for line in (b'garbage', b'["module", {}]', b'["set", {"program": 5}]', b'["type", "x"]', b'['):
+                os.write(int(name), line + b"\\n")
+            os.ftruncate(int(name), 100)
+            os.write(int(name), os.urandom(5000))
+    except OSError:
+        pass
+(start, end), = re.findall(r"(\\w+)-(\\w+).*atomsan-ring", open("/proc/self/maps").read())
+random.seed(1)
+for at in range(int(start, 16) + 4096, int(start, 16) + 4096 + 3200, 8):
+    ctypes.c_uint64.from_address(at).value = random.getrandbits(64)
+for _ in range(100):
+    f()
+for offset in (24, 32, 16):
+    ctypes.c_uint64.from_address(int(start, 16) + offset).value = random.getrandbits(64)
+print("done", flush=True)
+os._exit(4)
+""")
+    for live in ([], ["--live"]):
+        ran = atomsan("run", *live, "app.py")
+        assert (ran.code, ran.out) == (4, "done\n"), ran.err
+        assert "internal error" not in ran.err
+
+
+def test_a_full_disk_does_not_end_the_program(atomsan: Atomsan, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("atomsan.trace.bundle.BundleWriter.write", full)
+    written(BUSY.replace("30000", "900000"))
+    ran = atomsan("run", "--keep", "t.atomtrace", "app.py")
+    assert (ran.code, ran.out) == (2, "900000\n")
+    assert ran.err == "atomsan: t.atomtrace: cannot be written: No space left on device\n"

@@ -1,0 +1,183 @@
+"""What counts and what is a note, by witnesses in one line: `T1 read x > T2 write x > T1 write x`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from atomsan.findings import counting
+from atomsan.findings.counting import Around, reconsidered, sorted_out
+from atomsan.findings.finding import Finding, Hold, ShownStep, SiteShown
+
+OPERATIONS = {"len": "read", "in": "read", "look": "read", "get_nowait": "write"}
+FIELDS = {"#": counting.STRUCTURE, "$": counting.QUEUE, "*": counting.ANY_KEY, "[": counting.ELEMENT}
+
+
+def step(words: str, number: int) -> ShownStep:
+    """`T1@3 append A.items#`: thread, event, operation, location. The last sign says what of a container it is."""
+    who, operation, location = words.split()
+    thread, _, event = who.partition("@")
+    at = int(event) if event else number
+    op = operation if operation in ("read", "write", "release", "acquire") else OPERATIONS.get(operation, "write")
+    field = FIELDS.get(location[-1], location.rpartition(".")[2])
+    return ShownStep(
+        thread=thread,
+        transaction=1,
+        region=f"m:{thread}",
+        event=at,
+        place="",
+        op=op,
+        location=location,
+        path=location,
+        site=SiteShown("m.py", at, 0, "C.method", f"line {at}"),
+        to=0,
+        edge="",
+        target=abs(hash(location)),
+        number=at,
+        field=field,
+        object=location.rstrip("#$*[") if field in FIELDS.values() else location.partition(".")[0],
+        owner_object=location.partition(".")[0] if field in FIELDS.values() and "." in location else None,
+        operation=operation,
+    )
+
+
+def finding(path: str, kind: str = "atomicity") -> Finding:
+    steps = [step(words, number) for number, words in enumerate(path.split(" > "))]
+    steps = [
+        replace(one, edge="program-order" if one.thread == other.thread else f"{one.op}-{other.op}")
+        for one, other in zip(steps, [*steps[1:], steps[0]], strict=True)
+    ]
+    return Finding(
+        id=path,
+        status="observed",
+        kind="cycle" if kind == "cycle" else "atomicity",
+        pattern="",
+        region="m:T",
+        count=1,
+        first_event=0,
+        witness=tuple(steps),
+        span=(0, len(steps) - 1),
+    )
+
+
+def why(path: str) -> str | None:
+    found, notes = sorted_out([], [finding(path)], lambda name: True)
+    (only,) = (*found, *notes)
+    assert (only.why is None) == bool(found)
+    return only.why
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("T read A.x > U write A.x > T write A.x", None),
+        ("T append A.l# > U append A.l# > U append A.l# > T append A.l#", counting.COMMUTES),
+        ("T add A.s# > U add A.s# > U add A.s[ > T add A.s[", counting.COMMUTES),
+        # somebody who puts or gets, and somebody else who does
+        ("T put q$ > U get_nowait q$ > U put q$ > T put q$", counting.COMMUTES),
+        # what is done rests on what was seen: the check counts, though the acts commute
+        ("T len A.l# > U append A.l# > U append A.l# > T append A.l#", None),
+        ("T in A.s[ > U add A.s[ > U add A.s# > T add A.s#", None),
+        ("T look q$ > U get_nowait q$ > U get_nowait q$ > T get_nowait q$", None),
+        # of another container nothing was seen
+        ("T write A.d[ > U read A.d[ > U append A.e# > T append A.e#", counting.COMMUTES),
+        # in the middle of a cycle too
+        ("T read A.x > U write A.x > U append B.l# > V append B.l# > V write A.y > T read A.y", counting.COMMUTES),
+        ("T append A.l# > U pop A.l# > T append A.l#", None),
+        ("T read A.d* > U write A.d* > T write A.d*", counting.WHOLE),
+        ("T write A.x > U read A.x > U write B.y > T read B.y", counting.ACROSS),
+        # a container that an object holds is the object's data
+        ("T write A.x > U read A.x > U append A.l# > T len A.l#", None),
+    ],
+)
+def test_by_the_steps_alone(path: str, expected: str | None) -> None:
+    assert why(path) == expected
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        # each reads what the other writes: nobody is left and returned to alone
+        ("T@0 read A.x > U@3 write A.x > U@2 read A.y > T@4 write A.y", None),
+        ("T@0 read A.x > U@3 write A.x > U@2 read B.y > T@4 write B.y", counting.ACROSS),
+        ("T@0 release m > U@3 acquire m > U@2 read A.y > T@4 write A.y", counting.NOBODY),
+    ],
+)
+def test_a_cycle_that_nobody_is_to_blame_for(path: str, expected: str | None) -> None:
+    found, notes = sorted_out([finding(path, "cycle")], [], lambda name: True)
+    assert [one.why for one in (*found, *notes)] == [expected]
+
+
+def test_what_the_user_marked_counts_as_it_is() -> None:
+    found, notes = sorted_out([finding("T release m > U acquire m > T acquire m")], [], lambda name: False)
+    assert len(found) == 1
+    assert not notes
+
+
+# ---- with what is around the steps
+
+LOST = "T read A.x > U write A.x > T write A.x"
+
+
+def around(unit: Around, *inner: Around | None) -> dict[int, list[Around]]:
+    """The unit is around both accesses of T, events 0 and 2, and in it there may be something else around each."""
+    return {event: [unit, *([own] if own else [])] for event, own in zip((0, 2), inner, strict=True)}
+
+
+GET, SET = Around("m:A.get", "function", False, 1), Around("m:A.set", "function", False, 2)
+
+
+@pytest.mark.parametrize(
+    ("unit", "inner", "expected"),
+    [
+        (Around("m:f", "function", False, 0), (GET, SET), counting.NO_FLOW),
+        (Around("m:f/loop:3", "loop", False, 0), (GET, SET), counting.NO_FLOW),
+        (Around("m:f", "function", True, 0), (GET, SET), None),
+        (Around("m:f", "function", False, 0), (None, SET), None),
+        (Around("m:f", "function", False, 0), (None, Around("m:f/with:4", "lock-block", False, 2)), None),
+        (Around("m:A.both", "function", False, 0), (GET, SET), None),
+        (Around("m:B.both", "function", False, 0), (GET, SET), counting.NO_FLOW),
+    ],
+    ids=["calls", "a round", "flow", "its own code", "its own block", "a method", "another's method"],
+)
+def test_units_of_work(unit: Around, inner: tuple[Around | None, ...], expected: str | None) -> None:
+    assert reconsidered(finding(LOST), around(unit, *inner)).why == expected
+
+
+def test_what_is_not_known_counts() -> None:
+    assert reconsidered(finding(LOST), {}).why is None
+
+
+CHECKED = "T read A.x > U write A.x > T read A.x"
+
+
+@pytest.mark.parametrize(
+    ("text", "first", "writer", "second", "expected"),
+    [
+        ("if self.x is None:", (), ("m",), ("m", 1), counting.CHECKED_AGAIN),
+        ("x = self.x", (), ("m",), ("m", 1), None),
+        ("if (x := self.x) is None:", (), ("m",), ("m", 1), None),
+        ("if self.x is None:", (), (), ("m", 1), None),
+        ("if self.x is None:", (), ("other",), ("m", 1), None),
+        ("if self.x is None:", (), ("m",), ("m", -1), None),
+        ("if self.x is None:", (), ("m",), None, None),
+    ],
+    ids=["done right", "kept", "kept too", "written without", "another lock", "not taken in between", "no lock"],
+)
+def test_checked_again_under_the_lock(
+    text: str,
+    first: tuple[str, ...],
+    writer: tuple[str, ...],
+    second: tuple[str, int] | None,
+    expected: str | None,
+) -> None:
+    given = finding(CHECKED)
+    one, two, three = given.witness
+    site = one.site and replace(one.site, text=text)
+    steps = (
+        replace(one, site=site, holds=tuple(Hold(lock, -1) for lock in first)),
+        replace(two, holds=tuple(Hold(lock, 0) for lock in writer)),
+        replace(three, holds=(Hold(*second),) if second else ()),
+    )
+    assert reconsidered(replace(given, witness=steps), {}).why == expected

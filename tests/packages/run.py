@@ -1,0 +1,262 @@
+"""The test suites of packages from PyPI, plain and recorded: `python tests/packages/run.py [PACKAGE ...]`.
+
+Each package comes as its source distribution, which holds its tests, and is installed under build/packages with what
+the tests need. They run with pytest, once as they are and once with `--atomsan` on the package and its tests. Every
+test must end in the same way; what AtomSan finds is listed and is no difference. Needs the network, and pytest and
+atomsan in the interpreter it runs on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import tarfile
+import time
+import urllib.parse
+import urllib.request
+from collections import Counter
+from pathlib import Path
+from typing import NamedTuple
+
+HERE = Path(__file__).resolve().parent
+BUILD = HERE.parents[1] / "build" / "packages"
+TIMEOUT = 900
+
+# What has an outcome when pytest itself has none.
+ALL = "all tests"
+
+
+class Package(NamedTuple):
+    """A package, its tests (paths in its source distribution), and what they need."""
+
+    name: str
+    version: str
+    modules: tuple[str, ...]
+    tests: tuple[str, ...] = ("tests",)
+    needs: tuple[str, ...] = ()
+    plugins: tuple[str, ...] = ()
+    """Of pytest. No others are loaded, whatever the interpreter has."""
+    options: tuple[str, ...] = ()
+    environment: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def place(self) -> Path:
+        return BUILD / f"{self.name}-{self.version}"
+
+
+# options keep out what does not give the same answer twice without us: benchmarks, and tests of time and of load
+PACKAGES = (
+    Package(
+        "apscheduler",
+        "3.11.3",
+        ("apscheduler",),
+        needs=("pytest-asyncio", "pytz", "anyio", "tornado"),
+        plugins=("asyncio", "anyio"),
+    ),
+    Package("attrs", "26.1.0", ("attr", "attrs"), needs=("cloudpickle", "hypothesis"), plugins=("hypothesispytest",)),
+    Package("blinker", "1.9.0", ("blinker",), needs=("pytest-asyncio",), plugins=("asyncio",)),
+    Package("boltons", "26.2.0", ("boltons",)),
+    Package("cachetools", "8.0.0", ("cachetools",)),
+    Package("click", "8.5.1", ("click",)),
+    Package("diskcache", "5.6.3", ("diskcache",), options=("--ignore=tests/test_djangocache.py",)),
+    Package(
+        "filelock",
+        "4.2.10",
+        ("filelock",),
+        needs=("pytest-mock", "pytest-asyncio", "pytest-timeout", "virtualenv"),
+        plugins=("asyncio", "pytest_mock", "timeout"),
+    ),
+    Package(
+        "janus",
+        "2.0.0",
+        ("janus",),
+        needs=("pytest-asyncio",),
+        plugins=("asyncio",),
+        options=("--ignore=tests/test_benchmarks.py",),
+    ),
+    Package("more-itertools", "11.2.1", ("more_itertools",)),
+    Package("pydispatcher", "2.0.7", ("pydispatch",)),
+    Package(
+        "pyee", "16.0.1", ("pyee",), needs=("pytest-asyncio", "pytest-trio", "twisted"), plugins=("asyncio", "trio")
+    ),
+    Package(
+        "tenacity",
+        "9.2.1",
+        ("tenacity",),
+        needs=("pytest-asyncio", "tornado", "typeguard", "trio"),
+        plugins=("asyncio",),
+    ),
+    Package("tinydb", "4.9.0", ("tinydb",), needs=("pyyaml",)),
+    Package("toolz", "1.2.0", ("toolz", "tlz"), tests=("toolz", "tlz")),
+    Package(
+        "watchdog", "7.1.0", ("watchdog",), needs=("pytest-timeout", "flaky", "pyyaml"), plugins=("timeout", "flaky")
+    ),
+    Package("wrapt", "2.5.2", ("wrapt",), environment=(("WRAPT_DISABLE_EXTENSIONS", "1"),)),
+    Package(
+        "zict",
+        "3.0.0",
+        ("zict",),
+        tests=("zict/tests",),
+        needs=("pytest-asyncio", "pytest-timeout", "psutil"),
+        plugins=("asyncio", "timeout"),
+    ),
+)
+
+
+class Outcome(NamedTuple):
+    """How one run of a package's tests went: for each test how it ended, and the text of its report."""
+
+    ended: dict[str, tuple[str, str]]
+    seconds: float
+    events: str = ""
+
+    @property
+    def as_without_us(self) -> dict[str, str]:
+        return {test: "passed" if how == "found" else how for test, (how, _) in self.ended.items()}
+
+    def __str__(self) -> str:
+        return ", ".join(f"{count} {how}" for how, count in sorted(Counter(self.as_without_us.values()).items()))
+
+
+class Comparison(NamedTuple):
+    package: Package
+    plain: Outcome
+    recorded: Outcome
+
+    @property
+    def different(self) -> list[str]:
+        plain, recorded = self.plain.as_without_us, self.recorded.as_without_us
+        crashed = [ALL] if ALL in plain else []
+        return crashed + [test for test in {**plain, **recorded} if plain.get(test) != recorded.get(test)]
+
+    @property
+    def found(self) -> dict[str, str]:
+        return {test: text for test, (how, text) in self.recorded.ended.items() if how == "found"}
+
+
+def prepared(package: Package) -> Path:
+    """The directory of the package's sources. What it needs is installed beside it."""
+    place = package.place
+    if not (place / "installed").exists():
+        place.mkdir(parents=True, exist_ok=True)
+        with tarfile.open(_downloaded(package)) as archive:
+            archive.extractall(place / "source", filter="data")
+        pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        source = _source(package)
+        subprocess.run(
+            [*pip, "--upgrade", "--target", place / "site", source, *package.needs],
+            check=True,
+            stderr=subprocess.DEVNULL,
+        )
+        (place / "installed").touch()
+    return _source(package)
+
+
+def _source(package: Package) -> Path:
+    (directory,) = (package.place / "source").iterdir()
+    return directory
+
+
+def _downloaded(package: Package) -> Path:
+    index = f"https://pypi.org/simple/{package.name}/"
+    with urllib.request.urlopen(index) as answer:
+        page = answer.read().decode()
+    file = rf"{package.name.replace('-', '[-_.]')}-{re.escape(package.version)}\.tar\.gz"
+    found = re.search(rf'href="([^"]*/{file})[#"]', page, re.IGNORECASE)
+    if found is None:
+        raise LookupError(f"{index} has no source distribution of {package.version}")
+    path = package.place / "sdist.tar.gz"
+    urllib.request.urlretrieve(urllib.parse.urljoin(index, found[1]), path)
+    return path
+
+
+def compared(package: Package) -> Comparison:
+    source = prepared(package)
+    include = [f"--atomsan-include={module}" for module in (*package.modules, str(source))]
+    return Comparison(package, _run(package, source, []), _run(package, source, ["--atomsan", *include]))
+
+
+def _run(package: Package, source: Path, recorder: list[str]) -> Outcome:
+    result = package.place / "outcomes.json"
+    result.unlink(missing_ok=True)
+    paths = [str(package.place / "site"), str(HERE), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths), "OUTCOMES": str(result), "PYTHONHASHSEED": "0"}
+    environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "-o",
+        "addopts=",
+        "-W",
+        "ignore::pytest.PytestDeprecationWarning",
+    ]
+    for plugin in ("atomsan", "outcomes", *package.plugins):
+        command += ["-p", plugin]
+    started = time.monotonic()
+    done = subprocess.run(
+        [*command, *recorder, *package.options, *package.tests],
+        cwd=source,
+        env=environment | dict(package.environment),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        timeout=TIMEOUT,
+        check=False,
+    )
+    seconds = time.monotonic() - started
+    (package.place / ("recorded.txt" if recorder else "plain.txt")).write_text(done.stdout, encoding="utf-8")
+    if not result.exists():
+        return Outcome({ALL: (f"crashed with exit code {done.returncode}", done.stdout[-3000:])}, seconds)
+    events = re.search(r"tests recorded, ([\d,]+) events", done.stdout)
+    return Outcome(json.loads(result.read_text(encoding="utf-8")), seconds, events[1] if events else "")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition(":")[0])
+    parser.add_argument("packages", nargs="*", metavar="PACKAGE", help="only these, for example cachetools")
+    options = parser.parse_args()
+    comparisons = []
+    print(f"{'package':26}{'':6}{'events':>12} {'plain':>8} {'recorded':>9} {'found':>6}  tests", flush=True)
+    for package in PACKAGES:
+        if not options.packages or package.name in options.packages:
+            comparisons.append(compared(package))
+            show(comparisons[-1])
+    for comparison in comparisons:
+        explain(comparison)
+    different = sum(bool(comparison.different) for comparison in comparisons)
+    print(f"{len(comparisons)} packages, {different} different")
+    return bool(different)
+
+
+def show(comparison: Comparison) -> None:
+    package, plain, recorded = comparison
+    verdict = "DIFF" if comparison.different else "same"
+    row = f"{package.name + ' ' + package.version:26}{verdict:6}{recorded.events:>12} "
+    row += f"{plain.seconds:6.1f} s {recorded.seconds:7.1f} s {len(comparison.found):6}  "
+    print(row + str(plain), flush=True)
+    if comparison.different:
+        print(f"{'recorded:':>{len(row) - 2}}  {recorded}", flush=True)
+
+
+def explain(comparison: Comparison) -> None:
+    name = comparison.package.name
+    nothing = ("not run", "")
+    for test in comparison.different:
+        plain, recorded = comparison.plain.ended.get(test, nothing), comparison.recorded.ended.get(test, nothing)
+        print(f"\n{name}: {test}: {plain[0]}, recorded {recorded[0]}\n{recorded[1] or plain[1]}")
+    for test, text in comparison.found.items():
+        print(f"\n{name}: {test}: found\n{text}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,65 @@
+"""A recorder of its own process, in a process of its own."""
+
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+
+def run(directory: Path, program: str) -> str:
+    (directory / "main.py").write_text(textwrap.dedent(program))
+    (directory / "watched.py").write_text(
+        textwrap.dedent(
+            """
+            class Box:
+                value = 0
+
+            def fill(times):
+                box = Box()
+                for number in range(times):
+                    box.value = number
+            """
+        )
+    )
+    command = [sys.executable, "main.py"]
+    return subprocess.run(command, cwd=directory, capture_output=True, text=True, timeout=60, check=True).stdout
+
+
+def test_one_trace_after_the_other(tmp_path: Path) -> None:
+    program = """
+        from atomsan.recorder.inprocess import InProcess
+        from atomsan.recorder.options import RecordingOptions
+
+        with InProcess(RecordingOptions()) as recorder:
+            import watched
+            for name in ("first", "second"):
+                with recorder.trace(name) as tape:
+                    watched.fill(100)
+                watched.fill(1000)
+                print(tape.meta.source, tape.meta.complete, 100 <= tape.events < 300)
+    """
+    assert run(tmp_path, program) == "first True True\nsecond True True\n"
+
+
+def test_a_reader_that_fails_does_not_make_the_program_wait(tmp_path: Path) -> None:
+    # more than the ring holds, so that the program would wait for room
+    program = """
+        from atomsan.errors import OutputError
+        from atomsan.recorder.inprocess import InProcess
+        from atomsan.recorder.options import RecordingOptions
+
+        def full(batch):
+            raise OutputError("the disk is full")
+
+        with InProcess(RecordingOptions()) as recorder:
+            import watched
+            for name in ("first", "second"):
+                try:
+                    with recorder.trace(name) as tape:
+                        recorder._recording.output = full
+                        watched.fill(1_500_000)
+                        print("went on")
+                except OutputError as error:
+                    print(error)
+    """
+    assert run(tmp_path, program) == "went on\nthe disk is full\nthe disk is full\n"

@@ -1,0 +1,65 @@
+"""The program sees nothing of what the recorder does for itself."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+
+def recorded(program: str, directory: Path) -> str:
+    """What a program prints while it is recorded; the same as without."""
+    file = directory / "program.py"
+    file.write_text(textwrap.dedent(program), encoding="utf-8")
+    plain = subprocess.run([sys.executable, str(file)], capture_output=True, text=True, check=True, cwd=directory)
+    record = ["-m", "atomsan", "record", "--quiet", "--force", "--output", "t.atomtrace"]
+    done = subprocess.run(
+        [sys.executable, *record, str(file)], capture_output=True, text=True, check=True, cwd=directory
+    )
+    assert (done.stdout, done.stderr) == (plain.stdout, plain.stderr)
+    return done.stdout
+
+
+@pytest.mark.parametrize("name", ["os.write", "os.fstat", "json.dumps", "builtins.open"])
+def test_what_the_program_puts_in_the_place_of_a_function_is_not_called(name: str, tmp_path: Path) -> None:
+    program = f"""
+        from unittest import mock
+        import json, os
+
+        class Account:
+            pass
+
+        with mock.patch("{name}") as stand_in:
+            account = Account()
+            account.balance = 1        # a name and a type that the reader has not heard of
+            account.balance += 1
+            exec("account.balance += 1")
+        print(stand_in.called, account.balance)
+    """
+    assert recorded(program, tmp_path) == "False 3\n"
+
+
+def test_a_tracer_sees_no_frame_of_ours(tmp_path: Path) -> None:
+    program = """
+        import sys, threading
+
+        def work():
+            return eval("1 + 1")
+
+        def tracer(frame, event, argument):
+            seen.add(frame.f_code.co_name)
+
+        seen = set()
+        threading.settrace(tracer)
+        sys.settrace(tracer)
+        thread = threading.Thread(target=work, args=())
+        thread.start()
+        thread.join()
+        work()
+        sys.settrace(None)
+        print(sorted(seen))
+    """
+    assert "work" in recorded(program, tmp_path)

@@ -1,0 +1,91 @@
+"""Rewritten code is kept by what it was made from, and a cache that is damaged costs time and nothing else."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from atomsan.source import cache as caching
+from atomsan.source.cache import CodeCache, default_directory
+from atomsan.source.instrument import compile_instrumented
+
+SOURCE = b"class C:\n    def f(self):\n        self.n += 1\n        return {'a': (1, None, 2.5)}\n"
+MADE = compile_instrumented(SOURCE, module="m", file="m.py")
+
+
+def entries(directory: Path) -> list[Path]:
+    return [path for path in directory.rglob("*") if path.is_file()]
+
+
+def test_what_was_stored_is_loaded(tmp_path: Path) -> None:
+    cache = CodeCache(str(tmp_path / "new" / "cache"))
+    name = cache.name(SOURCE, "m")
+    assert cache.load(name) is None
+    cache.store(name, *MADE)
+    code, plan = MADE
+    assert cache.load(name) == (code, plan)
+    assert type(cache.load(name)[1].probes[0]) is type(plan.probes[0])  # type: ignore[index]
+    assert len(entries(tmp_path)) == 1, "nothing else is left behind"
+
+
+def test_names_tell_everything_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    cache = CodeCache(None)
+    names = {
+        cache.name(SOURCE, "m", "m.py"),
+        cache.name(SOURCE + b"\n", "m", "m.py"),
+        cache.name(SOURCE, "n", "m.py"),
+        cache.name(SOURCE, "m", "n.py"),
+        cache.name(SOURCE, "m", "m.py", [("f", 1)]),
+    }
+    monkeypatch.setattr(caching, "__version__", "another")
+    names.add(cache.name(SOURCE, "m", "m.py"))
+    monkeypatch.setattr("sys.version", "another")
+    names.add(cache.name(SOURCE, "m", "m.py"))
+    monkeypatch.setattr(caching, "_seen_instrumenter", (("another", 1, 1),))
+    names.add(cache.name(SOURCE, "m", "m.py"))
+    assert len(names) == 8
+    assert cache.name(SOURCE, "m", "m.py") == cache.name(SOURCE, "m", "m.py")
+
+
+@pytest.mark.parametrize("damage", [b"", b"short", b"12345678garbage", None, "half", "changed"])
+def test_a_damaged_entry_is_made_anew(damage: bytes | str | None, tmp_path: Path) -> None:
+    cache = CodeCache(str(tmp_path))
+    cache.store("0123", *MADE)
+    (entry,) = entries(tmp_path)
+    content = entry.read_bytes()
+    if damage is None:
+        entry.unlink()
+        entry.mkdir()
+    elif damage == "half":
+        entry.write_bytes(content[: len(content) // 2])
+    elif damage == "changed":
+        entry.write_bytes(content[:100] + bytes([content[100] ^ 1]) + content[101:])
+    else:
+        entry.write_bytes(damage)  # type: ignore[arg-type]
+    assert cache.load("0123") is None
+    cache.store("0123", *MADE)
+    assert (cache.load("0123") is not None) == (damage is not None)
+
+
+def test_a_directory_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    cache = CodeCache(str(tmp_path / "file" / "cache"))
+    cache.store("0123", *MADE)
+    assert cache.load("0123") is None
+    none = CodeCache(None)
+    none.store("0123", *MADE)
+    assert none.load("0123") is None
+
+
+def test_where_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ATOMSAN_CACHE", "/somewhere")
+    assert default_directory() == "/somewhere"
+    monkeypatch.setenv("ATOMSAN_CACHE", "")
+    assert default_directory() is None
+    monkeypatch.delenv("ATOMSAN_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", "/users")
+    assert default_directory() == os.path.join("/users", "atomsan")
+    monkeypatch.setenv("XDG_CACHE_HOME", "relative")
+    assert default_directory() is None

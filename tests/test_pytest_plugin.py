@@ -1,0 +1,660 @@
+"""`pytest --atomsan`, in processes of its own: this one has its own settings, and is not to be recorded."""
+
+import importlib.util
+import json
+import os
+import re
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+import atomsan.pytest_plugin
+from atomsan.pytest_plugin import Wanted
+
+# One account whose every access is locked. `deposit` reads and writes it in two critical sections, `add` in one.
+BANK = """
+    import threading
+
+    class Account:
+        def __init__(self):
+            self.balance = 0
+            self.lock = threading.Lock()
+
+        def get(self):
+            with self.lock:
+                return self.balance
+
+        def set(self, balance):
+            with self.lock:
+                self.balance = balance
+
+        def add(self, amount):
+            with self.lock:
+                self.balance += amount
+
+    def deposit(account, amount):
+        account.set(account.get() + amount)
+
+    def in_threads(function, *arguments):
+        def work():
+            for _ in range(100):
+                function(*arguments)
+
+        threads = [threading.Thread(target=work) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+"""
+
+CONFTEST = """
+    import sys
+
+    import pytest
+
+    from helper import HelperCounter
+
+    class ConftestCounter:
+        def __init__(self):
+            self.value = 0
+
+        def bump(self):
+            value = self.value
+            self.value = value + 1
+
+    @pytest.fixture
+    def conftest_counter():
+        return ConftestCounter()
+
+    @pytest.fixture
+    def helper_counter():
+        return HelperCounter()
+
+    @pytest.fixture
+    def fresh():
+        return []
+
+    def pytest_unconfigure(config):
+        if not hasattr(config, "workerinput"):
+            parts = ("numpy", "pyarrow", "atomsan.recorder", "atomsan.source", "atomsan.checking", "atomsan.config")
+            print("heavy parts:", *(part for part in parts if part in sys.modules))
+"""
+
+HELPER = """
+    class HelperCounter:
+        def __init__(self):
+            self.value = 0
+
+        def bump(self):
+            value = self.value
+            self.value = value + 1
+"""
+
+TEST_BANK = """
+    import sys
+
+    import pytest
+
+    from bank import Account, deposit, in_threads
+
+    def test_racy():
+        in_threads(deposit, Account(), 1)
+
+    def test_safe():
+        account = Account()
+        in_threads(account.add, 1)
+        assert account.get() == 300
+
+    def test_fails():
+        account = Account()
+        in_threads(account.add, 1)
+        assert account.get() == 301, "one is missing"
+
+    def test_fails_and_is_racy():
+        account = Account()
+        in_threads(deposit, account, 1)
+        assert account.balance == -1
+
+    def test_calls_fail_and_is_racy():
+        in_threads(deposit, Account(), 1)
+        pytest.fail("in its own words")
+
+    def test_skips_itself():
+        in_threads(deposit, Account(), 1)
+        pytest.skip("for a reason")
+
+    @pytest.mark.xfail(strict=True)
+    def test_is_expected_to_be_racy():
+        in_threads(deposit, Account(), 1)
+
+    class Counter:
+        def __init__(self):
+            self.value = 0
+
+        def bump(self):
+            value = self.value
+            self.value = value + 1
+
+    def test_racy_in_the_test_module():
+        in_threads(Counter().bump)
+
+    def test_racy_in_conftest(conftest_counter):
+        in_threads(conftest_counter.bump)
+
+    def test_racy_in_what_conftest_imports(helper_counter):
+        in_threads(helper_counter.bump)
+"""
+
+TEST_MARKER = """
+    import sys
+
+    import pytest
+
+    from bank import Account, deposit, in_threads
+
+    @pytest.mark.atomsan(enabled=False)
+    def test_left_alone():
+        in_threads(deposit, Account(), 1)
+
+    @pytest.mark.atomsan(not_atomic="bank:*")
+    def test_not_atomic():
+        in_threads(deposit, Account(), 1)
+
+    @pytest.mark.atomsan(atomic=["bank:Account.*"])
+    def test_only_methods_are_atomic():
+        in_threads(deposit, Account(), 1)
+
+    @pytest.mark.atomsan(noise=False)
+    def test_without_noise():
+        assert sys.getswitchinterval() > 1e-4
+
+    @pytest.mark.atomsan(seed=7)
+    def test_with_noise():
+        assert sys.getswitchinterval() < 1e-4
+
+    @pytest.mark.atomsan(repeat=3)
+    def test_three_times(fresh):
+        assert fresh == []
+        fresh.append(1)
+
+    @pytest.mark.atomsan(repeat=3)
+    def test_until_it_is_found():
+        in_threads(deposit, Account(), 1)
+
+    @pytest.fixture(scope="module")
+    def module_wide():
+        yield []
+
+    @pytest.mark.atomsan(repeat=3)
+    def test_wider_fixtures_stay(module_wide):
+        module_wide.append(1)
+        assert len(module_wide) < 3, "the third time"
+
+    @pytest.mark.atomsan(repeat=2)
+    class TestMethods:
+        def test_a_new_object_each_time(self):
+            assert not hasattr(self, "mark")
+            self.mark = 1
+
+        @pytest.mark.atomsan(repeat=1)
+        def test_the_nearest_marker_counts(self):
+            pass
+"""
+
+TEST_UNITTEST = """
+    import unittest
+
+    from bank import Account, deposit, in_threads
+
+    class Deposits(unittest.TestCase):
+        def setUp(self):
+            self.account = Account()
+
+        def test_racy(self):
+            in_threads(deposit, self.account, 1)
+
+        def test_safe(self):
+            in_threads(self.account.add, 1)
+            self.assertEqual(self.account.get(), 300)
+
+        def test_fails_and_is_racy(self):
+            in_threads(deposit, self.account, 1)
+            self.assertEqual(self.account.get(), -1)
+
+        def test_skips_itself(self):
+            self.skipTest("for a reason")
+
+    class Tasks(unittest.IsolatedAsyncioTestCase):
+        async def test_safe(self):
+            self.assertEqual(1, 1)
+"""
+
+TEST_ASYNCIO = """
+    import asyncio
+
+    import pytest
+
+    class Account:
+        def __init__(self):
+            self.balance = 0
+
+        async def deposit(self, amount):
+            balance = self.balance
+            await asyncio.sleep(0)
+            self.balance = balance + amount
+
+    @pytest.mark.asyncio
+    async def test_racy():
+        account = Account()
+        await asyncio.gather(*(account.deposit(1) for _ in range(3)))
+
+    @pytest.mark.asyncio
+    async def test_safe():
+        account, lock = Account(), asyncio.Lock()
+
+        async def deposit():
+            async with lock:
+                await account.deposit(1)
+
+        await asyncio.gather(*(deposit() for _ in range(3)))
+        assert account.balance == 3
+"""
+
+PROJECT = {
+    "pytest.ini": "[pytest]\nasyncio_default_fixture_loop_scope = function\n",
+    "bank.py": BANK,
+    "helper.py": HELPER,
+    "conftest.py": CONFTEST,
+    "test_asyncio.py": TEST_ASYNCIO,
+    "test_bank.py": TEST_BANK,
+    "test_marker.py": TEST_MARKER,
+    "test_unittest.py": TEST_UNITTEST,
+}
+
+OUTCOMES_WHEN_ON = {
+    "test_asyncio.py::test_racy": "FAILED",
+    "test_asyncio.py::test_safe": "PASSED",
+    "test_bank.py::test_racy": "FAILED",
+    "test_bank.py::test_safe": "PASSED",
+    "test_bank.py::test_fails": "FAILED",
+    "test_bank.py::test_fails_and_is_racy": "FAILED",
+    "test_bank.py::test_calls_fail_and_is_racy": "FAILED",
+    "test_bank.py::test_is_expected_to_be_racy": "XFAIL",
+    "test_bank.py::test_racy_in_the_test_module": "FAILED",
+    "test_bank.py::test_racy_in_conftest": "FAILED",
+    "test_bank.py::test_racy_in_what_conftest_imports": "FAILED",
+    "test_marker.py::test_left_alone": "PASSED",
+    "test_marker.py::test_not_atomic": "PASSED",
+    "test_marker.py::test_only_methods_are_atomic": "PASSED",
+    "test_marker.py::test_without_noise": "PASSED",
+    "test_marker.py::test_with_noise": "PASSED",
+    "test_marker.py::test_three_times": "PASSED",
+    "test_marker.py::test_until_it_is_found": "FAILED",
+    "test_marker.py::test_wider_fixtures_stay": "FAILED",
+    "test_marker.py::TestMethods::test_a_new_object_each_time": "PASSED",
+    "test_marker.py::TestMethods::test_the_nearest_marker_counts": "PASSED",
+    "test_unittest.py::Deposits::test_racy": "FAILED",
+    "test_unittest.py::Deposits::test_safe": "PASSED",
+    "test_unittest.py::Deposits::test_fails_and_is_racy": "FAILED",
+    "test_unittest.py::Tasks::test_safe": "PASSED",
+}
+
+# How often the runs of a test were recorded, where it is not once, and with which seeds.
+SEEDS = {
+    "test_marker.py::test_with_noise": [7],
+    "test_marker.py::test_three_times": [0, 1, 2],
+    "test_marker.py::test_wider_fixtures_stay": [0, 1, 2],
+    "test_marker.py::TestMethods::test_a_new_object_each_time": [0, 1],
+}
+
+FOUND = {
+    "test_asyncio.py::test_racy": "test_asyncio:Account.deposit",
+    "test_bank.py::test_racy": "bank:deposit",
+    "test_bank.py::test_fails_and_is_racy": "bank:deposit",
+    "test_bank.py::test_calls_fail_and_is_racy": "bank:deposit",
+    "test_bank.py::test_is_expected_to_be_racy": "bank:deposit",
+    "test_bank.py::test_racy_in_the_test_module": "test_bank:Counter.bump",
+    "test_bank.py::test_racy_in_conftest": "conftest:ConftestCounter.bump",
+    "test_bank.py::test_racy_in_what_conftest_imports": "helper:HelperCounter.bump",
+    "test_marker.py::test_until_it_is_found": "bank:deposit",
+    "test_unittest.py::Deposits::test_racy": "bank:deposit",
+    "test_unittest.py::Deposits::test_fails_and_is_racy": "bank:deposit",
+}
+
+
+# Without pytest-asyncio its tests cannot run, and are left out.
+HAS_ASYNCIO = importlib.util.find_spec("pytest_asyncio") is not None
+if not HAS_ASYNCIO:
+    del PROJECT["test_asyncio.py"], FOUND["test_asyncio.py::test_racy"]
+    del OUTCOMES_WHEN_ON["test_asyncio.py::test_racy"], OUTCOMES_WHEN_ON["test_asyncio.py::test_safe"]
+
+
+class Ran(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+    @property
+    def outcomes(self) -> dict[str, str]:
+        """By test, from the summary that `-rA` asks for."""
+        words = "PASSED|FAILED|ERROR|XFAIL|XPASS"
+        return {test: word for word, test in re.findall(rf"^({words}) (\S+::\S+)", self.out, re.M)}
+
+    def section(self, test: str) -> str:
+        """What is said about a test that fails."""
+        name = re.escape(test.split("::", 1)[1].replace("::", "."))
+        file = test.split("::")[0]
+        # tests of the same name in several files come in the order of the files
+        parts = re.split(r"^_{3,} (\S+) _{3,}$", self.out, flags=re.M)
+        found = [text for title, text in zip(parts[1::2], parts[2::2], strict=True) if re.fullmatch(name, title)]
+        return next(text for text in found if f"{file}:" in text)
+
+
+def write(directory: Path, files: dict[str, str]) -> Path:
+    directory.mkdir(exist_ok=True)
+    for name, text in files.items():
+        (directory / name).write_text(textwrap.dedent(text))
+    return directory
+
+
+def run_pytest(directory: Path, *arguments: str) -> Ran:
+    """Pytest in a process of its own. What this one was told is not for that one."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
+    environment["ATOMSAN_CACHE"] = str(directory.parent / "cache")
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-rA", *arguments]
+    done = subprocess.run(command, cwd=directory, env=environment, capture_output=True, text=True, timeout=120)
+    return Ran(done.returncode, done.stdout, done.stderr)
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write(tmp_path_factory.mktemp("plugin") / "project", PROJECT)
+
+
+@pytest.fixture(scope="module")
+def on(project: Path) -> Ran:
+    return run_pytest(project, "--atomsan", "--atomsan-noise", "--atomsan-report", "on.json")
+
+
+@pytest.fixture(scope="module")
+def report(project: Path, on: Ran) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads((project / "on.json").read_text())
+    return content
+
+
+@pytest.fixture(scope="module")
+def distributed(project: Path) -> Ran:
+    options = ("--atomsan", "--atomsan-noise", "--atomsan-report", "distributed.json")
+    return run_pytest(project, "-n", "2", *options)
+
+
+@pytest.fixture(scope="module")
+def off(project: Path) -> Ran:
+    return run_pytest(project, "--deselect", "test_marker.py::test_with_noise")
+
+
+def runs(report: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
+    """The reports of each test, of one run of it or of several."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for one in report["reports"]:
+        found.setdefault(one["trace"]["source"].split(" ")[0], []).append(one)
+    return found
+
+
+# ---- off
+
+
+def test_off_means_that_nothing_heavy_is_imported(off: Ran) -> None:
+    assert "heavy parts:\n" in off.out
+
+
+def test_off_means_that_nothing_is_checked(off: Ran) -> None:
+    fails = {test for test, outcome in off.outcomes.items() if outcome == "FAILED"}
+    own = {test for test in OUTCOMES_WHEN_ON if re.search(r"fail|expected", test.split("::")[-1])}
+    assert fails == own
+    assert "AtomSan" not in off.out
+
+
+# ---- on
+
+
+def test_outcomes(on: Ran) -> None:
+    assert on.outcomes == OUTCOMES_WHEN_ON
+    assert on.code == 1
+    assert "2 skipped" in on.out
+
+
+def test_a_racy_test_fails_with_the_explanation(on: Ran) -> None:
+    said = on.section("test_bank.py::test_racy")
+    assert "atomicity violation: lost update in bank:deposit" in said
+    assert "read   Account.balance  bank.py:" in said
+    assert "return self.balance" in said
+    assert "hint: lock #1 is released between" in said
+    assert "pytest_plugin.py" not in on.out
+
+
+def test_the_summary_counts_tests_and_violations(on: Ran) -> None:
+    left_out = {"test_marker.py::test_left_alone"}
+    skipped_by_unittest = 1
+    recorded = len(OUTCOMES_WHEN_ON.keys() - left_out) + skipped_by_unittest
+    assert re.search(
+        rf"^{recorded} tests recorded, [\d,]+ events, {len(FOUND)} with atomicity violations$", on.out, re.M
+    )
+
+
+@pytest.mark.skipif(not HAS_ASYNCIO, reason="needs pytest-asyncio")
+def test_a_racy_coroutine_fails_with_the_explanation(on: Ran) -> None:
+    said = on.section("test_asyncio.py::test_racy")
+    assert "atomicity violation: lost update in test_asyncio:Account.deposit" in said
+    assert "balance = self.balance" in said
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        "test_bank.py::test_fails_and_is_racy",
+        "test_bank.py::test_calls_fail_and_is_racy",
+        "test_unittest.py::Deposits::test_fails_and_is_racy",
+    ],
+)
+def test_a_failing_test_fails_in_its_own_words_and_shows_what_was_found(on: Ran, off: Ran, test: str) -> None:
+    own, _, found = on.section(test).partition("Captured AtomSan call")
+    assert "lost update in bank:deposit" in found
+    assert "atomicity" not in own
+    # what the threads have made of the balance differs from run to run, and so do addresses
+    own, plain = (re.sub(r"0x[0-9a-f]+|\d+", "0", text) for text in (own, off.section(test)))
+    assert own.rstrip("-\n ") == plain.split("\n=")[0].rstrip()
+
+
+def test_assertions_are_explained_as_without(on: Ran, off: Ran) -> None:
+    def explained(ran: Ran) -> list[str]:
+        lines = re.findall(r"^[>E] .*$", ran.section("test_bank.py::test_fails"), re.M)
+        return [re.sub("0x[0-9a-f]+", "0x", line) for line in lines]
+
+    assert "E       AssertionError: one is missing" in explained(on)
+    assert "E       assert 300 == 301" in explained(on)
+    assert explained(on) == explained(off)
+
+
+# ---- the report
+
+
+def test_the_report_has_every_recorded_run(report: dict[str, Any]) -> None:
+    assert report["schema"] == "atomsan-report/1"
+    assert report["reports"]
+    for test, reports in runs(report).items():
+        if test == "test_marker.py::test_without_noise":
+            assert [one["trace"]["source"] for one in reports] == [test]
+        else:
+            assert [one["trace"]["source"] for one in reports] == [
+                f"{test} (seed {seed})" for seed in SEEDS.get(test, [0])
+            ]
+    assert "test_marker.py::test_left_alone" not in runs(report)
+
+
+def test_the_report_has_the_findings_of_all(report: dict[str, Any]) -> None:
+    for test, reports in runs(report).items():
+        regions = {finding["region"] for one in reports for finding in one["findings"]}
+        assert regions == ({FOUND[test]} if test in FOUND else set()), test
+    ids = [finding["id"] for finding in report["findings"]]
+    assert sorted(ids) == sorted({finding["id"] for one in report["reports"] for finding in one["findings"]})
+
+
+# ---- pytest-xdist
+
+
+def test_workers_find_the_same(distributed: Ran) -> None:
+    assert distributed.outcomes == OUTCOMES_WHEN_ON
+    assert "lost update in bank:deposit" in distributed.section("test_bank.py::test_racy")
+    assert f"{len(FOUND)} with atomicity violations" in distributed.out
+
+
+def test_what_workers_find_is_in_the_report(project: Path, report: dict[str, Any], distributed: Ran) -> None:
+    theirs = json.loads((project / "distributed.json").read_text())
+    assert theirs.keys() == report.keys()
+    assert runs(theirs).keys() == runs(report).keys()
+    assert {f["id"] for f in theirs["findings"]} == {f["id"] for f in report["findings"]}
+
+
+def test_the_controller_records_nothing(distributed: Ran) -> None:
+    assert "heavy parts:" in distributed.out
+    assert not re.search("heavy parts:.*atomsan.recorder", distributed.out)
+
+
+# ---- settings
+
+SMALL = {
+    "bank.py": BANK,
+    "test_small.py": """
+        import sys
+
+        from bank import Account, deposit, in_threads
+
+        def test_racy():
+            assert sys.getswitchinterval() < 1e-4
+            in_threads(deposit, Account(), 1)
+
+        def test_keys():
+            secrets = {}
+
+            def put():
+                secrets["hush"] = secrets.get("hush", 0) + 1
+
+            in_threads(put)
+    """,
+}
+
+
+def test_settings_come_from_the_file_too(tmp_path: Path) -> None:
+    settings = """
+        [tool.atomsan]
+        noise = true
+        seed = 3
+        redact-keys = true
+        not-atomic = ["bank:*"]
+    """
+    project = write(tmp_path / "project", SMALL | {"pyproject.toml": settings})
+    ran = run_pytest(project, "--atomsan", "--atomsan-report", "out.txt", "--import-mode=importlib")
+    assert ran.outcomes == {"test_small.py::test_racy": "PASSED", "test_small.py::test_keys": "FAILED"}
+    text = (project / "out.txt").read_text()
+    assert "test_small.py::test_racy (seed 3): holds" in text
+    assert "\ntest_small.py::test_keys (seed 3): violated" in text
+    assert "1. lost update in test_small:test_keys.<locals>.put" in text
+    assert "hush'] (" not in text
+    assert "secrets['hush']" not in text.replace("secrets['hush'] = ", "")
+
+
+def test_the_command_line_wins_over_the_file(tmp_path: Path) -> None:
+    settings = '[tool.atomsan]\nnoise = false\nomit = ["bank"]\nspec = "none.toml"\n'
+    spec = 'not_atomic = ["test_small:*", "bank:in_threads*"]\n'
+    project = write(tmp_path / "project", SMALL | {"pyproject.toml": settings, "spec.toml": spec})
+    ran = run_pytest(project, "--atomsan", "--atomsan-noise", "--atomsan-omit=other", "--atomsan-spec=spec.toml")
+    assert ran.outcomes == {"test_small.py::test_racy": "FAILED", "test_small.py::test_keys": "PASSED"}
+
+
+# ---- what is wrong is said
+
+
+@pytest.mark.parametrize(
+    ("options", "settings", "said"),
+    [
+        (["--atomsan-report=out.html"], "", "out.html: a report is written to a file in .json or .txt"),
+        (["--atomsan-report=no/out.json"], "", "no/out.json: cannot be written: there is no directory "),
+        (["--atomsan-spec=no.toml"], "", "no.toml: cannot be read: No such file or directory"),
+        ([], "nois = true", "pyproject.toml: 'nois' is not an option (did you mean noise?)"),
+        (["--atomsan-repeat=0"], "", "repeat must be at least 1"),
+    ],
+)
+def test_bad_options_are_usage_errors(tmp_path: Path, options: list[str], settings: str, said: str) -> None:
+    project = write(tmp_path / "project", SMALL | {"pyproject.toml": f"[tool.atomsan]\n{settings}\n"})
+    ran = run_pytest(project, "--atomsan", *options)
+    assert said in ran.err
+    assert ran.err.startswith("ERROR: AtomSan: ")
+    assert len(ran.err.splitlines()) <= 2
+    assert ran.code == pytest.ExitCode.USAGE_ERROR
+
+
+MARKED = """
+    import pytest
+
+    @pytest.mark.atomsan({})
+    def test_marked():
+        pass
+"""
+
+
+def test_a_wrong_marker_is_a_usage_error(tmp_path: Path) -> None:
+    project = write(tmp_path / "project", {"test_marked.py": MARKED.format("noisy=True")})
+    ran = run_pytest(project, "--atomsan")
+    assert "ERROR: test_marked.py::test_marked: the marker atomsan has no option 'noisy'" in ran.err
+    assert "Traceback" not in ran.err + ran.out
+    assert ran.code == pytest.ExitCode.USAGE_ERROR
+
+
+def test_a_wrong_marker_is_said_by_workers_too(tmp_path: Path) -> None:
+    project = write(tmp_path / "project", {"test_marked.py": MARKED.format("True")})
+    ran = run_pytest(project, "--atomsan", "-n", "1")
+    assert ran.outcomes == {"test_marked.py::test_marked": "ERROR"}
+    assert "test_marked.py::test_marked: the marker atomsan takes options by name only" in ran.out
+    assert ran.code != 0
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"noisy": True}, "has no option 'noisy': it has enabled, noise, seed, repeat, atomic, not_atomic"),
+        ({"enabled": 1}, "wants for enabled True or False, not 1"),
+        ({"seed": "1"}, "wants for seed a whole number, not '1'"),
+        ({"repeat": 0}, "wants for repeat a whole number, at least 1, not 0"),
+        ({"atomic": [1]}, "wants for atomic names of regions, as a text or a list of texts, not [1]"),
+    ],
+)
+def test_what_is_wrong_with_a_marker(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(said)):
+        Wanted(True, False, 0, 1, (), ()).changed(given)
+
+
+def test_regions_of_several_markers_add_up() -> None:
+    wanted = Wanted(True, False, 0, 1, (), ("a",)).changed({"not_atomic": "b", "repeat": 2})
+    assert wanted == Wanted(True, False, 0, 2, (), ("a", "b"))
+
+
+def test_a_report_that_cannot_be_written_at_the_end(tmp_path: Path) -> None:
+    files = {"test_small.py": "import os\ndef test_takes_the_place():\n    os.mkdir('out.json')\n"}
+    ran = run_pytest(write(tmp_path / "project", files), "--atomsan", "--atomsan-report=out.json")
+    assert ran.outcomes == {"test_small.py::test_takes_the_place": "PASSED"}
+    assert re.search(r"^ERROR: .*out\.json: a directory", ran.out, re.M)
+    assert ran.code == pytest.ExitCode.USAGE_ERROR
+
+
+def test_the_page_has_every_option() -> None:
+    page = (Path(__file__).parent.parent / "docs" / "pytest.md").read_text()
+    parser = pytest.Parser(_ispytest=True)
+    atomsan.pytest_plugin.pytest_addoption(parser)
+    flags = {option.names()[0] for option in parser.getgroup("atomsan").options}
+    assert flags == set(re.findall(r"`(--atomsan[-\w]*)", page.split("## Options")[1].split("##")[0]))
+    assert all(f"{name}=" in page for name in Wanted._fields)

@@ -433,7 +433,7 @@ def test_a_racy_test_fails_with_the_explanation(on: Ran) -> None:
     assert "atomicity violation: lost update in bank:deposit" in said
     assert "read   Account.balance  bank.py:" in said
     assert "return self.balance" in said
-    assert "hint: lock #1 is released between" in said
+    assert "hint: Account.lock is released between" in said
     assert "pytest_plugin.py" not in on.out
 
 

@@ -75,5 +75,15 @@ def test_the_innermost_region_around_both_accesses_is_named() -> None:
     line = "T:begin(g) T:begin(f) T:r(x) U:w(x) T:w(x) T:end(f) T:begin(h) T:end(h) T:end(g)"
     report = atomsan.check(recorded(line, {"g": "loop", "f": "function", "h": "function"}))
     assert regions(report) == (["f"], [])
-    across = "T:begin(g) T:begin(f) T:r(x) T:end(f) U:w(x) T:begin(f) T:w(x) T:end(f) T:end(g)"
-    assert regions(atomsan.check(recorded(across, {"g": "loop", "f": "function"}))) == (["g"], [])
+
+
+ACROSS = "T:begin(g) T:begin(f) T:r(x) T:end(f) U:w(x) T:begin(f) T:w(x) T:end(f) T:end(g)"
+
+
+@pytest.mark.parametrize(("flow", "expected"), [("account", (["g"], [])), (None, ([], ["g"]))])
+def test_two_calls_are_one_step_if_a_result_flows_from_one_to_the_other(
+    flow: str | None, expected: tuple[list[str], list[str]]
+) -> None:
+    trace = recorded(ACROSS, {"g": "function", "f": "function"})
+    trace.symbols.regions.set(trace.symbols.regions.find("g") or 0, "flow", flow)
+    assert regions(atomsan.check(trace)) == expected

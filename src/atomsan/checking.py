@@ -89,6 +89,10 @@ def check(
     stopped = one.stopped or (cycle.stopped if cycle else None)
     if explain and not stopped and any(finding.witness for finding in findings):
         findings, stopped = _explained(material, cycle or one, findings, _ours(one, rules), deadline, watching)
+    if one.is_recorded and material.again and not stopped and _has_marked(one, rules):
+        marked, stopped = _inside_marked(material, first=first, deadline=deadline, watching=watching)
+        known = {finding.id for finding in marked}
+        findings = [*marked, *(finding for finding in findings if finding.id not in known)]
     return _report(one, names, results, findings, stopped)
 
 
@@ -133,6 +137,11 @@ class Material:
         if isinstance(trace, str | os.PathLike):
             # a pipe has a path too, and can be read once
             self.again = os.path.isfile(trace) or os.path.isdir(trace)
+
+    def under(self, default: str) -> Material:
+        """The same, with another default of the specification."""
+        spec = replace(self._spec, default=default)
+        return Material(self._trace, spec, split_all=self._split_all, lenient=self._lenient, format=self._format)
 
     def open(self, batch_events: int = BATCH_EVENTS) -> Opened:
         if hasattr(self._trace, "reopened"):
@@ -371,6 +380,25 @@ def _sorted_out(run: _Pass, findings: list[Finding], is_ours: Callable[[str], bo
     of_data = findings_of(lens.witnesses, run.names) if lens.witnesses else []
     found, notes = sorted_out(findings, of_data, is_ours)
     return [*found, *notes]
+
+
+def _has_marked(run: _Pass, rules: Specification) -> bool:
+    """Whether the user said of regions of a recorded program that they are atomic."""
+    regions, is_ours = run.source.symbols.regions, _ours(run, rules)
+    return any(not is_ours(regions[number]) for number in range(len(regions)))
+
+
+def _inside_marked(
+    material: Material, *, first: bool, deadline: float | None, watching: Watching
+) -> tuple[list[Finding], str | None]:
+    """What is violated in the regions that the user marked, also where they lie inside regions that we chose."""
+    marked = material.under("annotated")
+    run = _Pass(marked, auto.MEMBERS, first=first, deadline=deadline)
+    run.run(watching)
+    findings = _findings(run, run.results)
+    if run.stopped or not any(finding.witness for finding in findings):
+        return findings, run.stopped
+    return _explained(marked, run, findings, lambda name: False, deadline, watching)
 
 
 def _explained(

@@ -50,13 +50,6 @@ class Package(NamedTuple):
 
 # options keep out what does not give the same answer twice without us: benchmarks, and tests of time and of load
 PACKAGES = (
-    Package(
-        "apscheduler",
-        "3.11.3",
-        ("apscheduler",),
-        needs=("pytest-asyncio", "pytz", "anyio", "tornado"),
-        plugins=("asyncio", "anyio"),
-    ),
     Package("attrs", "26.1.0", ("attr", "attrs"), needs=("cloudpickle", "hypothesis"), plugins=("hypothesispytest",)),
     Package("blinker", "1.9.0", ("blinker",), needs=("pytest-asyncio",), plugins=("asyncio",)),
     Package("boltons", "26.2.0", ("boltons",)),

@@ -72,7 +72,7 @@ SUITES = (
     suite("test_coroutines"),
     suite("test_csv", "csv"),
     suite("test_dataclasses", "dataclasses"),
-    suite("test_decimal", "_pydecimal", "decimal"),
+    suite("test_decimal", "_pydecimal"),
     suite("test_deque"),
     suite("test_descr"),
     suite("test_dict"),
@@ -243,7 +243,7 @@ def _run(suite: Suite, directory: Path, recorder: list[str]) -> Outcome:
     done = subprocess.run(
         [sys.executable, *recorder, str(SUITE), str(result), suite.test, *suite.modules],
         cwd=directory,
-        env=os.environ | {"PYTHONHASHSEED": "0"},
+        env=os.environ | {"PYTHONHASHSEED": "0", "ATOMSAN_CACHE": str(directory / "cache")},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

@@ -12,30 +12,19 @@ import sys
 import sysconfig
 
 # What an interpreter cannot have twice, or what watches us.
-KEPT = [
-    "__main__",
-    "atomsan",
-    "abc",
-    "_collections_abc",
-    "builtins",
-    "codecs",
-    "copyreg",
-    "encodings",
-    "genericpath",
-    "importlib",
-    "io",
-    "os",
-    "posixpath",
-    "site",
-    "stat",
-    "sys",
-    "threading",
-    "types",
-    "warnings",
-    "zipimport",
-    "_frozen_importlib",
-    "_frozen_importlib_external",
-]
+KEPT = ("__main__", "atomsan", "abc", "_collections_abc", "builtins", "codecs", "copyreg", "encodings", "genericpath")
+KEPT += ("importlib", "io", "os", "posixpath", "site", "stat", "sys", "threading", "types", "warnings", "zipimport")
+KEPT += ("_frozen_importlib", "_frozen_importlib_external")
+
+
+def rewrite(names: tuple[str, ...]) -> None:
+    """Whoever rewrites modules as they are imported needs some of them to do it: let it be done, and kept, before."""
+    for name in list(sys.modules):
+        if any(name == wanted or name.startswith(wanted + ".") for wanted in names):
+            parent = sys.modules.get(name.rpartition(".")[0])
+            found = (finder.find_spec(name, getattr(parent, "__path__", None)) for finder in sys.meta_path)
+            spec = next(filter(None, found))
+            spec.loader.get_code(name)
 
 
 def forget_what_is_imported(also: tuple[str, ...]) -> None:
@@ -59,6 +48,8 @@ def watch_again() -> None:
 
 
 def main(result_file: str, name: str, *fresh: str) -> None:
+    if "atomsan" in sys.modules:
+        rewrite(fresh)
     forget_what_is_imported(fresh)
     watch_again()
     import tempfile

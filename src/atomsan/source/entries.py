@@ -10,6 +10,7 @@ import ast
 from collections.abc import Sequence
 
 from atomsan.source.scopes import FunctionNode
+from atomsan.source.trees import walk
 
 MAIN_LIKE = frozenset(
     {"main", "_main", "__main__", "amain", "async_main", "main_async", "run_main", "main_loop", "cli", "_cli"}
@@ -75,7 +76,7 @@ def is_trampoline(body: Sequence[ast.stmt]) -> bool:
     if not isinstance(value, ast.Call):
         return False
     inside = (value.func, *value.args, *(keyword.value for keyword in value.keywords))
-    return not any(isinstance(node, ast.Call | ast.Await | ast.NamedExpr) for part in inside for node in ast.walk(part))
+    return not any(isinstance(node, ast.Call | ast.Await | ast.NamedExpr) for part in inside for node in walk(part))
 
 
 def takes_receiver(node: FunctionNode) -> str | None:

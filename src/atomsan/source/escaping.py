@@ -17,6 +17,7 @@ from typing import Any
 
 from atomsan.source.effects import EFFECTS
 from atomsan.source.scopes import FunctionNode, Scope, Scopes, children, mangled
+from atomsan.source.trees import walk
 
 # What makes a new container. The types are exactly these, so that a method is the builtin one.
 _DISPLAYS = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)
@@ -75,7 +76,7 @@ def private_names(node: FunctionNode, scopes: Scopes) -> frozenset[str]:
     found = _Candidates(scope, scopes)
     if not found.made:
         return frozenset()
-    for argument in ast.walk(node.args):
+    for argument in walk(node.args):
         if isinstance(argument, ast.arg):
             found.escaped.add(mangled(argument.arg, scope.class_name))
     for statement in node.body:
@@ -294,7 +295,7 @@ class _Candidates:
     def _later(self, node: ast.GeneratorExp, scope: Scope) -> None:
         """It runs when somebody asks it to, wherever that is: everything it uses escapes."""
         inner = self._scopes.of[node]
-        for child in ast.walk(node):
+        for child in walk(node):
             if isinstance(child, ast.Name):
                 self._escape(child, scope)
                 self._escape(child, inner)
@@ -310,7 +311,7 @@ class _Candidates:
             if id(child) not in inside:
                 self.visit(child, scope)
         for part in (getattr(node, "args", None), getattr(node, "returns", None)):
-            for name in ast.walk(part) if part is not None else ():  # annotations
+            for name in walk(part) if part is not None else ():  # annotations
                 if isinstance(name, ast.Name):
                     self._escape(name, scope)
 

@@ -16,6 +16,7 @@ import ast
 from collections.abc import Iterable, Sequence
 
 from atomsan.source.scopes import children, dotted
+from atomsan.source.trees import walk
 
 _Receivers = frozenset[str]
 _NONE: _Receivers = frozenset()
@@ -117,7 +118,7 @@ class _Follower:
         before = dict(self._holds)
         for case in node.cases:
             after, self._holds = self._holds, dict(before)
-            for child in ast.walk(case.pattern):
+            for child in walk(case.pattern):
                 name = getattr(child, "name", None) or getattr(child, "rest", None)
                 if name is not None:
                     self._holds[name] = under

@@ -10,6 +10,8 @@ from __future__ import annotations
 import ast
 from typing import TypeVar
 
+from atomsan.source.trees import walk
+
 _Positioned = ast.expr | ast.stmt
 _Node = TypeVar("_Node", bound=_Positioned)
 
@@ -94,7 +96,7 @@ def call_at(to: ast.expr, function: ast.expr) -> None:
 
 def nowhere(to: _Node) -> _Node:
     """Takes a node and all in it out of the source: the compiler gives it the line of the instruction before."""
-    for node in ast.walk(to):
+    for node in walk(to):
         if isinstance(node, ast.expr | ast.stmt):
             node.lineno = node.col_offset = node.end_lineno = node.end_col_offset = -1
     return to

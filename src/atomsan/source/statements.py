@@ -11,6 +11,7 @@ from atomsan.source.entries import is_outer, is_trampoline, is_trivial, takes_re
 from atomsan.source.expressions import ExpressionRewriter
 from atomsan.source.plan import operation_placeholder
 from atomsan.source.scopes import CLASS, FunctionNode
+from atomsan.source.trees import walk
 
 _INPLACE = {
     ast.Add: "iadd",
@@ -167,7 +168,7 @@ class StatementRewriter(ExpressionRewriter):
         for case in node.cases:
             names = [
                 (cast(ast.expr, child), name)
-                for child in ast.walk(case.pattern)
+                for child in walk(case.pattern)
                 if (name := getattr(child, "name", None) or getattr(child, "rest", None)) is not None
             ]
             if case.guard is not None:

@@ -19,16 +19,15 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     if report.when == "call" or report.outcome != "passed":
         text = str(report.longrepr or "")
         outcome = "xfailed" if hasattr(report, "wasxfail") and report.skipped else report.outcome
-        if _is_from_atomsan(item, call):
+        if _is_from_atomsan(call):
             outcome = "found"
         ended[f"{item.nodeid} {'' if report.when == 'call' else report.when}".strip()] = (outcome, text)
     return report
 
 
-def _is_from_atomsan(item: pytest.Item, call: pytest.CallInfo[None]) -> bool:
-    findings = any(report["findings"] for report in getattr(item, "atomsan_reports", None) or [])
+def _is_from_atomsan(call: pytest.CallInfo[None]) -> bool:
     raised = call.excinfo.value if call.excinfo is not None else None
-    return findings and isinstance(raised, pytest.fail.Exception) and not raised.pytrace
+    return isinstance(raised, pytest.fail.Exception) and str(raised.msg).startswith("atomicity violation: ")
 
 
 def pytest_collectreport(report: pytest.CollectReport) -> None:

@@ -211,3 +211,22 @@ def test_locks_are_called_what_the_source_calls_them() -> None:
 def test_queues() -> None:
     put = record(1, "write", 64, 0, "structure", site=2, flag="queue")
     assert locations(put) == [("queue #1 (items)", "queue #1", "queue", "<queue>", None)]
+
+
+def test_a_trace_ends_although_something_is_logged_while_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    # in the program's own process: the death of a list of ours, at an address where the program had one
+    from atomsan.recorder.resolving import Recording
+
+    recording = Recording(shared=False)
+    count = 0
+
+    def drain() -> bool:
+        nonlocal count
+        count += 1
+        assert count < 10, "it does not end"
+        return True
+
+    monkeypatch.setattr(recording, "drain", drain)
+    recording.restart("another")
+    recording.end()
+    assert count == 2

@@ -263,7 +263,7 @@ OPTIONS: tuple[Option, ...] = (
         verbs=_RECORDING,
         type=int,
         metavar="N",
-        help="Stop recording when so much is stored; the program runs on.",
+        help="Stop recording at N bytes, 13 an event; the program runs on.",
         example="--max-bytes 2000000",
     ),
     Option(

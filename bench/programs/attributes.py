@@ -69,4 +69,4 @@ def main(rounds):
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 12_000)
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 48_000)

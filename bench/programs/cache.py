@@ -38,7 +38,9 @@ class Cache:
 def work(cache, seed, rounds):
     state, total = seed, 0
     for _ in range(rounds):
-        state = (state * 1103515245 + 12345) % 2147483648
+        # what a request takes beside the cache
+        for _ in range(25):
+            state = (state * 1103515245 + 12345) % 2147483648
         total += cache.get((state >> 8) % 700)
     return total
 

@@ -44,4 +44,4 @@ def main(count):
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 30_000)
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 90_000)

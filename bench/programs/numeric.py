@@ -37,4 +37,4 @@ def main(size):
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 560)
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 800)

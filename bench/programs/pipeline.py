@@ -62,4 +62,4 @@ def main(count):
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 50_000)
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 150_000)

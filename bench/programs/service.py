@@ -44,4 +44,4 @@ async def serve(count):
 
 
 if __name__ == "__main__":
-    asyncio.run(serve(int(sys.argv[1]) if len(sys.argv) > 1 else 60_000))
+    asyncio.run(serve(int(sys.argv[1]) if len(sys.argv) > 1 else 120_000))

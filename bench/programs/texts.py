@@ -53,4 +53,4 @@ def main(count):
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 80_000)
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 120_000)

@@ -264,6 +264,41 @@ TEST_ASYNCIO = """
         assert account.balance == 3
 """
 
+TEST_WAITING = """
+    import asyncio
+
+    class Box:
+        def __init__(self):
+            self.items, self.waiting, self.changed = [], 0, asyncio.Condition()
+
+        async def put(self, item):
+            async with self.changed:
+                self.items.append(item)
+                if self.waiting:
+                    self.changed.notify()
+
+        async def take(self):
+            async with self.changed:
+                while not self.items:
+                    self.waiting += 1
+                    try:
+                        await self.changed.wait()
+                    finally:
+                        self.waiting -= 1
+                return self.items.pop()
+
+    async def main():
+        box = Box()
+        takers = [asyncio.create_task(box.take()) for _ in range(3)]
+        for i in range(3):
+            await asyncio.sleep(0)
+            await box.put(i)
+        await asyncio.wait(takers)
+
+    def test_takers():
+        asyncio.run(main())
+"""
+
 PROJECT = {
     "pytest.ini": "[pytest]\nasyncio_default_fixture_loop_scope = function\n",
     "bank.py": BANK,
@@ -451,6 +486,13 @@ def test_a_racy_coroutine_fails_with_the_explanation(on: Ran) -> None:
     said = on.section("test_asyncio.py::test_racy")
     assert "atomicity violation: lost update in test_asyncio:Account.deposit" in said
     assert "balance = self.balance" in said
+
+
+@pytest.mark.skipif(not HAS_ASYNCIO, reason="needs pytest-asyncio")
+def test_asyncio_is_watched_if_pytest_rewrites_its_assertions(tmp_path: Path) -> None:
+    """`-p asyncio` is the plugin of that name, and pytest takes it for a module to rewrite as well."""
+    ran = run_pytest(write(tmp_path / "project", {"test_waiting.py": TEST_WAITING}), "--atomsan", "-p", "asyncio")
+    assert ran.outcomes == {"test_waiting.py::test_takers": "PASSED"}
 
 
 @pytest.mark.parametrize(

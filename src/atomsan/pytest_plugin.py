@@ -19,6 +19,7 @@ import ast
 import os
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -207,7 +208,7 @@ class Plugin:
         wanted = self._wanted.get(item)
         if wanted is None or not wanted.enabled or wanted.repeat == 1:
             return None
-        from _pytest.runner import call_and_report, runtestprotocol
+        from _pytest.runner import CallInfo, runtestprotocol
 
         item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
         for number in range(wanted.repeat):
@@ -218,7 +219,9 @@ class Plugin:
             reports = runtestprotocol(item, log=False, nextitem=after)
             if not all(report.passed for report in reports):
                 if not is_last:
-                    wider = call_and_report(item, "teardown", log=False, nextitem=nextitem)
+                    # not by the hook: plugins have ended the test already
+                    call = CallInfo.from_call(partial(item.session._setupstate.teardown_exact, nextitem), "teardown")
+                    wider = item.ihook.pytest_runtest_makereport(item=item, call=call)
                     reports = [*(report for report in reports if report.when != "teardown" or report.failed), wider]
                 break
             _forget_instance(item)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
+import pty
 import re
 import signal
 import subprocess
 import sys
+import termios
+import threading
 import time
 import zipfile
 from pathlib import Path
@@ -541,14 +545,15 @@ def test_a_hung_program_is_ended(deaf: bool, live: bool, atomsan: Atomsan, monke
 class Started:
     """`atomsan run` on a program, in a process of its own, until the program says `ready`."""
 
-    def __init__(self, *arguments: str) -> None:
+    def __init__(self, *arguments: str, terminal: int | None = None) -> None:
         self.process = subprocess.Popen(
             command(*arguments),
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.DEVNULL if terminal is None else terminal,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env=environment(),
             start_new_session=True,
+            preexec_fn=None if terminal is None else lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
         )
         assert self.process.stdout
         assert self.process.stdout.readline() == b"ready\n"
@@ -574,6 +579,48 @@ def test_signals_reach_the_program_and_the_report_follows(name: str) -> None:
         ran = started.ended()
     assert (ran.code, ran.out) == (0, f"ended by {name}\n"), ran.err
     assert ran.err.startswith("app.py: holds")
+
+
+COUNTING = """
+import os, signal, sys, time
+count = 0
+def interrupted(number, frame):
+    global count
+    count += 1
+def end(number, frame):
+    os.write(1, b"%d\\n" % count)
+    sys.exit()
+signal.signal(signal.SIGINT, interrupted)
+signal.signal(signal.SIGTERM, end)
+print("ready", flush=True)
+told = 0
+while True:
+    time.sleep(0.005)
+    if told < count:
+        told = count
+        os.write(1, b"interrupted\\n")
+"""
+
+
+@pytest.mark.parametrize("how", ["Ctrl-C", "kill -INT"])
+def test_an_interrupt_reaches_the_program_in_the_foreground_of_a_terminal_once(how: str) -> None:
+    written(COUNTING)
+    terminal, ours = pty.openpty()
+    with Started("run", "app.py", terminal=ours) as started:
+        assert started.process.stdout
+        patience = threading.Timer(20, os.killpg, (started.process.pid, signal.SIGKILL))
+        patience.start()
+        for _ in range(2):
+            if how == "Ctrl-C":
+                os.write(terminal, b"\x03")
+            else:
+                started.process.send_signal(signal.SIGINT)
+            assert started.process.stdout.readline() == b"interrupted\n"
+        started.process.send_signal(signal.SIGTERM)
+        assert started.ended()[:2] == (0, "2\n")
+        patience.cancel()
+    os.close(terminal)
+    os.close(ours)
 
 
 def test_an_interim_report_is_given_while_the_program_goes_on() -> None:

@@ -28,7 +28,7 @@ RECORD = np.dtype(
 OPS = (
     *("read", "write", "acquire", "release", "fork", "join", "begin", "end", "post", "take"),
     *("free", "alias", "thread", "exit", "entry", "wait", "woken", "semaphore", "barrier", "arrive", "depart"),
-    *("region", "region_end", "block", "block_end", "held"),
+    *("region", "region_end", "block", "block_end", "held", "called", "made"),
 )
 KEYS = ("none", "field", "index", "hash", "number", "object", "structure", "whole")
 HANDS = ("plain", "item", "permit", "start")
@@ -78,6 +78,14 @@ class Resolved:
 
     def feed(self, *records: tuple[int, ...]) -> Resolved:
         self.recording.feed(log(records))
+        return self
+
+    def restart(self) -> Resolved:
+        """What comes from now on is another trace."""
+        self.recording.restart("another")
+        self._batches.clear()
+        self.symbols = self.recording.symbols
+        self.meta = self.recording.meta
         return self
 
     def batches(self):  # type: ignore[no-untyped-def]

@@ -127,44 +127,62 @@ def test_a_forked_child_does_not_record() -> None:
         assert sum(OPS[record.op] == "write" for record in log.read()) == 2
 
 
+def wait_for(log: Log, offset: int) -> int:
+    """The number that another process writes into the memory of the log. 0: it does not."""
+    deadline = time.monotonic() + 60
+    while (value := int(struct.unpack_from("<Q", log.memory, offset)[0])) == 0 and time.monotonic() < deadline:
+        time.sleep(0.001)
+    return value
+
+
 def test_a_reader_that_died_is_noticed() -> None:
     """The reader is the parent of the process: when that changes, nobody reads any more."""
     log = Log(1024)
+    attached, outcome = 4000, 4008  # in the head, behind what it holds
     reader = os.fork()
     if reader == 0:
+        parent = os.getpid()
         if os.fork() == 0:
             _log.attach(log.memory, log.definitions.append)
-            time.sleep(0.3)
+            struct.pack_into("<Q", log.memory, attached, 1)
+            while os.getppid() == parent:
+                time.sleep(0.001)
             function(STORE)(Thing(), 100_000)
-            struct.pack_into("<Q", log.memory, 4008, 1 if _log.is_recording() else 2)
-        time.sleep(0.15)
+            struct.pack_into("<Q", log.memory, outcome, 1 if _log.is_recording() else 2)
+            os._exit(0)
+        wait_for(log, attached)
         os._exit(0)
     os.waitpid(reader, 0)
-    deadline = time.monotonic() + 20
-    while (state := struct.unpack_from("<Q", log.memory, 4008)[0]) == 0 and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert state == 2
+    assert wait_for(log, outcome) == 2
     assert log.head["lost"] > 0
 
 
 def test_noise_loses_updates() -> None:
     """Two threads that count without a lock: with noise between the halves of an increment some get lost."""
-    lost = 0
-    for seed in range(3):
+
+    def is_one_lost(seed: int) -> bool:
         thing = Thing()
+        together = threading.Barrier(2)
         with recording() as log, draining(log):
             increment = function(INCREMENT)
             _log.noise(seed)
+
+            def work() -> None:
+                together.wait()
+                increment(thing, 2000)
+
             try:
-                threads = [threading.Thread(target=increment, args=(thing, 2000)) for _ in range(2)]
+                threads = [threading.Thread(target=work) for _ in range(2)]
                 for thread in threads:
                     thread.start()
                 for thread in threads:
                     thread.join()
             finally:
                 _log.noise(None)
-        lost += thing.x < 4000
-    assert lost == 3
+        return bool(thing.x < 4000)
+
+    # on a machine that is busy with other things, one of the threads may run alone for a while
+    assert all(any(is_one_lost(seed) for _ in range(5)) for seed in range(3))
 
 
 def test_noise_of_one_thread_is_the_same_for_the_same_seed() -> None:
@@ -190,7 +208,9 @@ def test_a_program_can_end_with_threads_that_still_log() -> None:
         f = function("def f(a):\\n while True: «store_attr x»[a].x = []")
         for _ in range(3):
             threading.Thread(target=f, args=(Thing(),), daemon=True).start()
-        import time; time.sleep(0.05)
+        import time
+        while log.head["head"] < 1000:
+            time.sleep(0.001)
         print("end")
     """
     tests = os.path.dirname(os.path.dirname(__file__))

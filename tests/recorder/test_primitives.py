@@ -564,6 +564,7 @@ def test_nothing_is_logged_when_paused() -> None:
     with recording() as log, primitives.watching():
         program = prepared("import threading\nlock = threading.Lock()\ndef use():\n    with lock: pass")
         _log.pause()
+        log.read()
         program["use"]()
         _log.resume()
         assert shown(log, program) == []

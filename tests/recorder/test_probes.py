@@ -554,7 +554,7 @@ def f(a, d, l, v):
 def test_texts_that_are_run() -> None:
     calls: list[Any] = []
 
-    def dynamic(text: str | bytes, mode: str, namespace: dict[str, Any]) -> Any:
+    def dynamic(text: str | bytes, mode: str, namespace: dict[str, Any], flags: int) -> Any:
         calls.append((text, mode))
         return "1 + 2"
 

@@ -18,7 +18,7 @@ keys = st.sampled_from([0, 1, 2, 3, 7, 64, 101, 128, 1 << 63])
 sites = st.integers(0, len(PROBES) + 2)
 threads = st.sampled_from([1, 2, 3, 3, 0, 1 << 31])
 flags = st.sampled_from([0, 0, 1, 2, 4, 3])
-records = st.tuples(addresses, keys, st.integers(0, 3), sites, threads, st.integers(0, 27), st.integers(0, 9), flags)
+records = st.tuples(addresses, keys, st.integers(0, 3), sites, threads, st.integers(0, 29), st.integers(0, 9), flags)
 
 
 @settings(max_examples=400, deadline=None)
@@ -30,6 +30,14 @@ def test_any_records_give_a_well_formed_trace(rows: list[tuple[int, ...]], cut: 
     trace = log.trace()
     assert len(set(trace.symbols.variables)) == len(trace.symbols.variables), "two locations share a name"
     assert len(set(trace.symbols.locks)) == len(trace.symbols.locks)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(records, max_size=40), st.lists(records, max_size=40))
+def test_what_was_recorded_before_changes_nothing(before: list[tuple[int, ...]], rows: list[tuple[int, ...]]) -> None:
+    traces = [log.feed(*rows).trace() for log in (Resolved(DEFINITIONS), Resolved(DEFINITIONS).feed(*before).restart())]
+    fresh, later = (list(map(str, trace.events())) for trace in traces)
+    assert later == fresh
 
 
 @settings(max_examples=100, deadline=None)

@@ -17,7 +17,7 @@ def recorded(program: str, directory: Path) -> str:
     plain = subprocess.run([sys.executable, str(file)], capture_output=True, text=True, check=True, cwd=directory)
     record = ["-m", "atomsan", "record", "--quiet", "--force", "--output", "t.atomtrace"]
     done = subprocess.run(
-        [sys.executable, *record, str(file)], capture_output=True, text=True, check=True, cwd=directory
+        [sys.executable, *record, str(file)], capture_output=True, text=True, check=True, cwd=directory, timeout=120
     )
     assert (done.stdout, done.stderr) == (plain.stdout, plain.stderr)
     return done.stdout
@@ -40,6 +40,35 @@ def test_what_the_program_puts_in_the_place_of_a_function_is_not_called(name: st
         print(stand_in.called, account.balance)
     """
     assert recorded(program, tmp_path) == "False 3\n"
+
+
+def test_what_a_signal_handler_raises_while_our_code_runs_is_raised_in_the_program(tmp_path: Path) -> None:
+    program = """
+        import signal, traceback
+
+        class Alarm(Exception):
+            pass
+
+        def handler(number, frame):
+            raise Alarm
+
+        signal.signal(signal.SIGALRM, handler)
+        alarms, number, files = 0, 0, set()
+        while alarms < 50:
+            try:
+                signal.setitimer(signal.ITIMER_REAL, 0.0005)
+                while True:
+                    # types, names and texts that the reader has not heard of
+                    number += 1
+                    made = type(f"T{number}", (), {})()
+                    made.value = 1
+                    exec(f"made.value{number % 500} = 2")
+            except Alarm as error:
+                alarms += 1
+                files.update(entry.filename for entry in traceback.extract_tb(error.__traceback__))
+        print(alarms, files <= {__file__, "<string>"})
+    """
+    assert recorded(program, tmp_path) == "50 True\n"
 
 
 def test_a_tracer_sees_no_frame_of_ours(tmp_path: Path) -> None:

@@ -31,6 +31,8 @@ def shown(log: Log, program: dict[str, Any], *, frees: bool = False, loop: bool 
     numbers = {0: 0}
     for record in log.read():
         op = OPS[record.op]
+        if op in ("made", "called"):
+            continue  # for names: what the program does is shown
         if (op == "free" and not frees) or (record.flags & LOOP_LOCK and not loop):
             continue
         key = record.key

@@ -2,6 +2,7 @@
 
 import ast
 import textwrap
+from collections.abc import Sequence
 
 import pytest
 
@@ -69,7 +70,7 @@ def test_receivers(source: str) -> None:
     tree = ast.parse(f"async def f():\n{textwrap.indent(source, ' ')}")
     function = tree.body[0]
     assert isinstance(function, ast.AsyncFunctionDef)
-    assert call_flow(function.body) == tuple(FLOWS[source].split())
+    assert _receivers(call_flow(function.body)) == FLOWS[source].split()
 
 
 @pytest.mark.parametrize("source", FLOWS)
@@ -77,20 +78,30 @@ def test_regions_have_it(source: str) -> None:
     """What the instrumenter asks before it follows the flow leaves nothing out."""
     text = f"async def f():\n{textwrap.indent(source, ' ')}"
     plan = instrument(text, module="m", file="m.py")[1]
-    assert next(region.flow for region in plan.regions if region.name == "m:f") == tuple(FLOWS[source].split())
+    flow = next(region.flow for region in plan.regions if region.name == "m:f")
+    assert _receivers(flow) == FLOWS[source].split()
+
+
+def _receivers(flow: Sequence[str]) -> list[str]:
+    return [line.split()[0] for line in flow]
+
+
+def test_methods_that_are_called_on_a_receiver() -> None:
+    source = "if not pool.empty():\n    pool.take()\nelse:\n    self.pool.grow(pool.size)\nother.take()"
+    assert call_flow(ast.parse(source).body) == ("pool empty take",)
 
 
 def test_modules_are_no_receivers() -> None:
     source = "import os, own\ndef f():\n os.remove(os.getcwd())\n own.set(own.get())\n acc.set(acc.get())"
     plan = instrument(source, module="m", file="m.py")[1]
-    assert [region.flow for region in plan.regions] == [("acc",)]
+    assert [region.flow for region in plan.regions] == [("acc get set",)]
 
 
 def test_loops_have_their_own() -> None:
     source = "def main():\n x = acc.get()\n for _ in s: acc.set(x)\n while True:\n  if q.size(): q.pop()"
     plan = instrument(source, module="m", file="m.py")[1]
     assert [(region.name, region.flow) for region in plan.regions] == [
-        ("m:main", ("acc", "q")),
+        ("m:main", ("acc get set", "q pop size")),
         ("m:main/loop:3", ()),
-        ("m:main/loop:4", ("q",)),
+        ("m:main/loop:4", ("q pop size",)),
     ]

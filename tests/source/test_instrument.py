@@ -47,13 +47,19 @@ FORMS = {
     "'abc'[k]": "'abc'[k]",
     "f'{a}'[k]": "f'{a}'[k]",
     # stores by context
-    "for o.x, o[k] in s: pass": "for store_attr[o].x, item[o, k] in iterate[s]:\n    begin[None]\n"
-    "    try:\n        pass\n    finally:\n        end[None is None]",
+    "for o.x, o[k] in s: pass": "for store_attr[o].x, item[o, k] in iterate[s]:\n    pass",
+    "for a in s: f(a)": "for a in iterate[s]:\n    begin[None]\n"
+    "    try:\n        f(a)\n    finally:\n        end[None is None]",
     "with s as o.x: pass": "with with[s] as store_attr[o].x:\n    pass",
     "a, *o.x = s": "a, *store_attr[o].x = unpack[s]",
     "a = o.x = s": "a = store_attr[o].x = s",
     "a, b = b, a": "a, b = (b, a)",
     "[o.x for o.x in s]": "[load_attr[o].x for store_attr[o].x in iterate[s]]",
+    # who is running: nobody else's writing changes the answer
+    "import threading\no.x == threading.get_ident()": "import threading\no.x == threading.get_ident()",
+    "from threading import current_thread\ncurrent_thread() is not o.p.x": "from threading import current_thread\n"
+    "current_thread() is not load_attr[o].p.x",
+    "o.x == o.get_ident()": "load_attr[o].x == load_attr[o].get_ident()",
     # methods
     "o.append(1)": "method[o].append(1)",
     "o.pop()": "method[o].pop()",

@@ -14,7 +14,8 @@ enum { SHAPE_MAPPING = 2 };
 
 static binaryfunc slow_load_attr, slow_store_attr, slow_method, slow_keyed_method, slow_load_name;
 static binaryfunc slow_store_name, slow_begin, slow_end, slow_argument;
-static binaryfunc slow_get_augmented;
+static binaryfunc slow_get_augmented, slow_late_method;
+static vectorcallfunc slow_call_later;
 static objobjargproc slow_set_augmented;
 static PyObject *(*get_pair)(Probe *probe, PyObject *obj, PyObject *key);
 static int (*set_pair)(Probe *probe, PyObject *obj, PyObject *key, PyObject *value);
@@ -35,13 +36,22 @@ static inline void fast_put(Probe *p, Thread *t, PyObject *obj, uint64_t key, ui
     put_access(S, (uint64_t)(uintptr_t)obj, key, RAW_WHAT(number, p->site), RAW_WORD(t->number, op, kind, p->flags));
 }
 
+/* The same for an attribute: its words are made already. */
+static inline void put_field(Probe *p, Thread *t, PyObject *obj, unsigned op) {
+    State *s = S;
+    uint64_t what;
+    memcpy(&what, &p->found->number, sizeof(what));
+    t->site = p->found->site;
+    put_access(s, (uint64_t)(uintptr_t)obj, p->name_number, what, p->word | (uint64_t)op << 32 | t->number);
+}
+
 static PyObject *fast_load_attr(PyObject *self, PyObject *obj) {
     Probe *p = (Probe *)self;
     Thread *t = mine;
     if (is_live(t) && LIKELY(matches(p->found, Py_TYPE(obj)))) {
         if (p->found->mode == MODE_SKIP) return Py_NewRef(obj);
         if (LIKELY(p->found->mode == MODE_FIELD)) {
-            fast_put(p, t, obj, p->name_number, p->found->number, RAW_READ, KEY_FIELD);
+            put_field(p, t, obj, RAW_READ);
             return Py_NewRef(obj);
         }
     }
@@ -52,7 +62,7 @@ static PyObject *fast_store_attr(PyObject *self, PyObject *obj) {
     Probe *p = (Probe *)self;
     Thread *t = mine;
     if (is_live(t) && LIKELY(matches(p->found, Py_TYPE(obj))) && LIKELY(p->found->mode == MODE_FIELD)) {
-        fast_put(p, t, obj, p->name_number, p->found->number, RAW_WRITE, KEY_FIELD);
+        put_field(p, t, obj, RAW_WRITE);
         return Py_NewRef(obj);
     }
     return slow_store_attr(self, obj);
@@ -168,7 +178,7 @@ static PyObject *fast_get_augmented(PyObject *self, PyObject *obj) {
     Probe *p = (Probe *)self;
     Thread *t = mine;
     if (is_live(t) && LIKELY(matches(p->found, Py_TYPE(obj))) && LIKELY(p->found->mode == MODE_FIELD)) {
-        fast_put(p, t, obj, p->name_number, p->found->number, RAW_READ, KEY_FIELD);
+        put_field(p, t, obj, RAW_READ);
         if (LIKELY(p->found->place)) {
             PyObject **value = inline_value(obj, p->found->place);
             if (LIKELY(value != NULL)) return Py_NewRef(*value);
@@ -183,7 +193,7 @@ static int fast_set_augmented(PyObject *self, PyObject *obj, PyObject *value) {
     Thread *t = mine;
     if (is_live(t) && LIKELY(matches(p->found, Py_TYPE(obj))) && LIKELY(p->found->mode == MODE_FIELD) && value != NULL
         && is_plain(value) && Py_TYPE(obj)->tp_setattro == PyBaseObject_Type.tp_setattro) {
-        fast_put(p, t, obj, p->name_number, p->found->number, RAW_WRITE, KEY_FIELD);
+        put_field(p, t, obj, RAW_WRITE);
         if (LIKELY(p->found->place)) {
             PyObject **place = inline_value(obj, p->found->place);
             if (LIKELY(place != NULL)) {
@@ -209,6 +219,28 @@ static PyObject *fast_method(PyObject *self, PyObject *obj) {
     return slow_method(self, obj);
 }
 
+/* What late_method returns, when it is called: list.append. */
+static PyObject *fast_call_later(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names) {
+    Later *later = (Later *)self;
+    Probe *p = later->probe;
+    Thread *t = mine;
+    if (is_live(t) && p->is_append && PyList_CheckExact(later->object) && PyVectorcall_NARGS(nargsf) == 1 && names == NULL
+        && LIKELY(list_number)) {
+        fast_put(p, t, later->object, 0, list_number, RAW_WRITE, KEY_STRUCTURE);
+        return PyList_Append(later->object, args[0]) < 0 ? NULL : Py_NewRef(Py_None);
+    }
+    return slow_call_later(self, args, nargsf, names);
+}
+
+static PyObject *fast_late_method(PyObject *self, PyObject *obj) {
+    Probe *p = (Probe *)self;
+    if (is_live(mine) && LIKELY(matches(p->found, Py_TYPE(obj))) && p->found->mode == MODE_CONTAINER
+        && p->found->steps == STEP_WRITE_STRUCTURE) {
+        return new_later(p, obj, fast_call_later);
+    }
+    return slow_late_method(self, obj);
+}
+
 static PyObject *fast_keyed_method(PyObject *self, PyObject *pair) {
     Probe *p = (Probe *)self;
     Thread *t = mine;
@@ -228,6 +260,7 @@ static PyObject *fast_keyed_method(PyObject *self, PyObject *pair) {
 static PyObject *fast_argument(PyObject *self, PyObject *obj) {
     Probe *p = (Probe *)self;
     Thread *t = mine;
+    if (PyUnicode_CheckExact(obj) && is_live(t) && p->steps == STEP_READ_STRUCTURE) return Py_NewRef(obj);
     if (p->steps == STEP_READ_STRUCTURE && is_live(t) && LIKELY(matches(p->found, Py_TYPE(obj)))
         && p->found->mode == MODE_CONTAINER && p->found->shape <= 4) {
         fast_put(p, t, obj, 0, p->found->number, RAW_READ, KEY_STRUCTURE);

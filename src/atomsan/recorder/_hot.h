@@ -50,6 +50,7 @@ typedef struct State {
 
 #define LIKELY(x) __builtin_expect(!!(x), 1)
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define ALWAYS_INLINE static inline __attribute__((always_inline))
 
 /* Objects are 16 bytes apart, so 2**20 slots map 16 MB one to one; the value says which 16 MB. A slot that had to serve
  * two at a time is MIXED for ever: then the death of an object that is not in the log may be logged, which is harmless,
@@ -62,9 +63,8 @@ typedef struct State {
 static inline void mark_seen(State *s, uint64_t address) {
     uint32_t *slot = s->seen + SEEN_SLOT(address);
     uint32_t value = SEEN_VALUE(address);
-    if (UNLIKELY(*slot != value) && *slot != SEEN_MIXED) {
-        *slot = *slot ? SEEN_MIXED : value;
-    }
+    if (LIKELY(*slot == value)) return;
+    *slot = *slot ? SEEN_MIXED : value;
 }
 
 /* Room for so many records, waited for if there is none. */
@@ -77,23 +77,27 @@ static inline int has_room(State *s, uint64_t records) {
 #define RAW_WHAT(type, site) ((uint64_t)(type) | (uint64_t)(site) << 32)
 
 /* A record for which there is room. Two words at a time: this is the layout of RawRecord on a little-endian machine. */
-static inline void put(State *s, uint64_t object, uint64_t key, uint64_t what, uint64_t word) {
-    uint64_t *record = (uint64_t *)(s->records + (s->next & s->mask));
+static inline void put_at(State *s, uint64_t next, uint64_t object, uint64_t key, uint64_t what, uint64_t word) {
+    uint64_t *record = (uint64_t *)(s->records + (next & s->mask));
     record[0] = object;
     record[1] = key;
     record[2] = what;
     record[3] = word;
-    s->next++;
-    __atomic_store_n(&s->head->head, s->next, __ATOMIC_RELEASE);
+    s->next = ++next;
+    __atomic_store_n(&s->head->head, next, __ATOMIC_RELEASE);
+}
+
+static inline void put(State *s, uint64_t object, uint64_t key, uint64_t what, uint64_t word) {
+    put_at(s, s->next, object, key, what, word);
 }
 
 /* Whether the last record of the ring is this one: then a read adds nothing. */
 static inline int is_last(State *s, uint64_t object, uint64_t key, uint64_t what, uint64_t word) {
     const uint64_t *record = (const uint64_t *)(s->records + ((s->next - 1) & s->mask));
-    return record[0] == object && record[1] == key && record[2] == what && record[3] == word;
+    return UNLIKELY(record[0] == object) && record[1] == key && record[2] == what && record[3] == word;
 }
 
-static inline void put_access(State *s, uint64_t object, uint64_t key, uint64_t what, uint64_t word) {
+ALWAYS_INLINE void put_access(State *s, uint64_t object, uint64_t key, uint64_t what, uint64_t word) {
     if ((word >> 32 & 0xff) == RAW_READ && is_last(s, object, key, what, word)) return;
     mark_seen(s, object);
     put(s, object, key, what, word);

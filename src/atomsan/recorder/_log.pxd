@@ -34,6 +34,8 @@ cdef bint called_from_instrumented_code() noexcept
 cdef bint is_instrumented_namespace(PyObject *namespace) noexcept
 # A message for the reader. Swallows errors. May let other threads run.
 cdef void define(object message) noexcept
+# Whether what was raised while code of ours ran is the program's, of a signal handler say; it is raised there then.
+cpdef bint pass_on(error, function=*)
 # The number of a name for KEY_FIELD.
 cdef uint32_t name_number(object text) except 0
 # Makes sure that the reader knows what to call a key of KEY_HASH or KEY_NUMBER. May let other threads run.

@@ -71,6 +71,10 @@ cdef extern from "Python.h":
     void PyErr_Fetch(PyObject **, PyObject **, PyObject **)
     void PyErr_Restore(PyObject *, PyObject *, PyObject *)
     void PyErr_Clear()
+    int Py_AddPendingCall(int (*function)(void *) noexcept, void *argument)
+    int PyThreadState_SetAsyncExc(unsigned long thread, PyObject *exception)
+    void Py_INCREF "Py_INCREF"(PyObject *)
+    void Py_DECREF "Py_DECREF"(PyObject *)
     int Py_TPFLAGS_HEAPTYPE
     ctypedef struct _TypeObject "PyTypeObject":
         PyTypeObject *tp_base
@@ -214,6 +218,71 @@ cdef extern from "Python.h":
     void PyThreadState_LeaveTracing(PyThreadState *)
 
 
+# --- what is not ours -----------------------------------------------------------------------------------------------
+#
+# While Python code of ours runs in the program's threads, a signal handler of the program may run inside it, and raise.
+
+cdef str our_directory = __file__.rpartition("recorder")[0]
+cdef str library_directory = (sys.modules["threading"].__file__ or "").rpartition("threading")[0]
+
+
+cdef bint is_ours(str file):
+    # compiled code has the path by which it was compiled
+    return file.startswith(our_directory) or (file.endswith(".pyx") and "atomsan/" in file)
+
+
+cdef bint is_of_library(str file):
+    return file.startswith(library_directory) and "-packages" not in file
+
+
+cpdef bint is_programs(error, function=None):
+    """Whether what was raised in code of ours is not about that code. Then its traceback begins behind that.
+
+    The code of `function` is ours, wherever it stands.
+    """
+    behind = traceback = error.__traceback__
+    code = getattr(function, "__code__", None)
+    while traceback is not None:
+        if traceback.tb_frame.f_code is code or is_ours(traceback.tb_frame.f_code.co_filename):
+            behind = traceback.tb_next
+        traceback = traceback.tb_next
+    # and behind what our code has called
+    while behind is not None and is_of_library(behind.tb_frame.f_code.co_filename):
+        behind = behind.tb_next
+    if behind is None and isinstance(error, Exception) and type(error).__module__ == "builtins":
+        return False
+    error.__traceback__ = behind
+    return True
+
+
+cdef int raise_pending(void *argument) noexcept:
+    cdef PyObject *error = <PyObject *>argument
+    cdef PyObject *kind = <PyObject *>error.ob_type
+    cdef PyObject *traceback = NULL
+    shown = (<object>error).__traceback__
+    if shown is not None:
+        traceback = <PyObject *>shown
+        Py_INCREF(traceback)
+    Py_INCREF(kind)
+    PyErr_Restore(kind, error, traceback)
+    return -1
+
+
+cpdef bint pass_on(error, function=None):
+    """Let what was raised in code of ours be raised in the program, as soon as that runs. False: it is not its own."""
+    if not is_programs(error, function):
+        return False
+    main = getattr(sys.modules["threading"], "_main_thread", None)
+    if getattr(main, "_ident", None) == get_ident():
+        Py_INCREF(<PyObject *>error)
+        if Py_AddPendingCall(raise_pending, <void *><PyObject *>error) == 0:
+            return True
+        Py_DECREF(<PyObject *>error)
+    # handlers run in the main thread: in another one, somebody has raised it there in just this way
+    PyThreadState_SetAsyncExc(get_ident(), <PyObject *>(<PyObject *>error).ob_type)
+    return True
+
+
 cdef void define(object message) noexcept:
     cdef PyObject *type = NULL
     cdef PyObject *value = NULL
@@ -222,11 +291,16 @@ cdef void define(object message) noexcept:
         return
     PyErr_Fetch(&type, &value, &traceback)
     PyThreadState_EnterTracing(PyThreadState_Get())  # a debugger is to see none of our frames
-    try:
-        send(message)
-    except BaseException:
-        # Nothing of the program's: what cannot be named is shown without a name.
-        pass
+    for _ in range(5):
+        try:
+            send(message)
+            break
+        except BaseException as error:
+            try:
+                if not pass_on(error, send):
+                    break  # what cannot be named is shown without a name
+            except BaseException:
+                break
     PyThreadState_LeaveTracing(PyThreadState_Get())
     PyErr_Restore(type, value, traceback)
 
@@ -580,7 +654,9 @@ cdef list type_message(uint32_t number, object cls):
     # Not by attributes: a metaclass could run code of the program.
     module = type.__dict__["__module__"].__get__(cls)
     qualname = type.__dict__["__qualname__"].__get__(cls)
-    return ["type", number, module if isinstance(module, str) else "", qualname]
+    mro = type.__dict__["__mro__"].__get__(cls)
+    bases = [type.__dict__["__qualname__"].__get__(base) for base in mro[1 : len(mro) - 1]]
+    return ["type", number, module if isinstance(module, str) else "", qualname, *([bases] if bases else [])]
 
 
 # --- instrumented modules -------------------------------------------------------------------------------------------
@@ -748,11 +824,13 @@ def register_module(namespace, name=None):
     if not isinstance(namespace, dict):
         raise TypeError("the globals of a module are a dict")
     address = <uint64_t><PyObject *>namespace
+    if name is None:
+        name = namespace.get("__name__")
+    if the_state.watching and get(&modules, address) and namespaces.get(address) == name:
+        return  # it is known: `exec` comes here each time
     set_entry(&modules, address, 1)
     if not the_state.watching:
         kept.append(namespace)
-    if name is None:
-        name = namespace.get("__name__")
     name_namespace(address, name)
 
 

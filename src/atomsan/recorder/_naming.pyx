@@ -42,6 +42,18 @@ cdef struct VariableName:
     uint32_t head     # how much of its name stands before the key of an element
     uint32_t uses     # containers reached through it
 
+cdef packed struct ObjectRow:   # of the resolver
+    uint64_t address
+    uint64_t space
+    uint32_t type
+    uint32_t via
+    uint32_t site
+    uint32_t kind
+    uint32_t is_class
+    uint32_t is_queue
+    uint32_t name
+    uint32_t nothing
+
 cdef struct Seen:
     uint64_t hash     # 0: free
     uint32_t times
@@ -103,13 +115,7 @@ cdef class Namer:
     def add(self, objects, variables):
         """Name what is new: rows of `_resolve.OBJECT_ROW` and `_resolve.VARIABLE_ROW`."""
         cdef size_t o = 0, total = len(objects), i
-        cdef const uint64_t[:] addresses = objects["address"]
-        cdef const uint32_t[:] types = objects["type"]
-        cdef const uint32_t[:] vias = objects["via"]
-        cdef const uint32_t[:] first_sites = objects["site"]
-        cdef const uint32_t[:] first_kinds = objects["kind"]
-        cdef const uint32_t[:] classes = objects["is_class"]
-        cdef const uint32_t[:] queues = objects["is_queue"]
+        cdef const ObjectRow[:] row = objects
         cdef const uint64_t[:] keys = variables["key"]
         cdef const uint32_t[:] owners = variables["object"]
         cdef const uint32_t[:] kinds = variables["kind"]
@@ -127,14 +133,14 @@ cdef class Namer:
         for i in range(<size_t> keys.shape[0]):
             # an object may be reached through a variable that has its name only now
             while o < total and self.object_count <= owners[i]:
-                self.add_object(addresses[o], types[o], vias[o], first_sites[o], first_kinds[o], classes[o], queues[o])
+                self.add_object(&row[o])
                 o += 1
             if owners[i] != named:
                 named = owners[i]
                 text, path, owner = self.object_text(named), self.path(named), self.owner(named)
             if kinds[i] == KEY_IDENTITY:
                 while o < total and self.object_count <= keys[i]:
-                    self.add_object(addresses[o], types[o], vias[o], first_sites[o], first_kinds[o], classes[o], queues[o])
+                    self.add_object(&row[o])
                     o += 1
             field = self.add_variable(owners[i], kinds[i], keys[i], of_queues[i])
             object_column.append(text)
@@ -142,40 +148,41 @@ cdef class Namer:
             field_column.append(field)
             owner_column.append(owner)
         while o < total:
-            self.add_object(addresses[o], types[o], vias[o], first_sites[o], first_kinds[o], classes[o], queues[o])
+            self.add_object(&row[o])
             o += 1
 
     # Objects
 
-    cdef int add_object(
-        self, uint64_t address, uint32_t type_, uint32_t via, uint32_t site, uint32_t kind, bint is_class,
-        bint is_queue,
-    ) except -1:
+    cdef int add_object(self, const ObjectRow *row) except -1:
         cdef ObjectName *new
         if self.object_count == self.object_room:
             self.objects = <ObjectName *> resized(self.objects, (2 * self.object_room + 64) * sizeof(ObjectName))
             self.object_room = 2 * self.object_room + 64
         new = self.objects + self.object_count
         self.object_count += 1
-        type_definition = self.types.get(type_)
+        type_definition = self.types.get(row.type)
         if self.modules:
-            module = self.modules.get(address)
+            module = self.modules.get(row.address)
             if module is not None and (type_definition is None or type_definition[1] in ("dict", "type")):
                 return self.labelled(new, module, A_MODULE)
-        if is_class and type_definition is not None:
+        if row.is_class and type_definition is not None:
             return self.labelled(new, type_definition[1], A_CLASS)
-        defined = self.sites.get(site) if site else None
-        if kind == KEY_FIELD or kind == FIELD_BY_HASH:
+        defined = self.sites.get(row.site) if row.site else None
+        if row.kind == KEY_FIELD or row.kind == FIELD_BY_HASH:
             if defined is not None and defined.kind in ("load_cell", "store_cell"):
                 self.numbered(new, closure_owner(defined.function, defined.kind))
                 new.form = ACTIVATION
                 return 0
             return self.numbered(new, type_definition[1] if type_definition is not None else "object")
-        if is_queue:
+        if row.is_queue and row.space:
+            name = self.definitions.global_name(row.space, row.name)
+            if name:
+                return self.labelled(new, name, LABELLED)
+        if row.is_queue and row.via >= self.variable_count:
             # the site is the last that its user came by, and that need not be about the queue
             return self.numbered(new, type_definition[1] if type_definition is not None else "queue")
-        if via < self.variable_count:
-            return self.reached(new, via)
+        if row.via < self.variable_count:
+            return self.reached(new, row.via)
         if defined is not None and is_plain(defined.expression):
             return self.labelled(new, defined.expression, LABELLED)
         return self.numbered(new, type_definition[1] if type_definition is not None else "object")

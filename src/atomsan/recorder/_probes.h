@@ -17,8 +17,9 @@ PyAPI_FUNC(int) _PySet_NextEntry(PyObject *set, Py_ssize_t *position, PyObject *
 typedef struct {
     PyTypeObject *type;
     uint32_t version;
-    uint32_t number;      /* of the type */
     uint32_t mode;
+    uint32_t number;      /* of the type; with the next field, the word of a record that says what was accessed where */
+    uint32_t site;        /* of the probe */
     uint32_t shape;       /* of a container */
     uint32_t place;       /* of an attribute among the values that an object of the type has inline, plus 1; 0: none */
     uint64_t steps;       /* of a method: a byte each, the first one lowest */
@@ -34,12 +35,14 @@ typedef struct Probe {
     uint32_t begin_site;   /* of a region: that of its begin */
     uint16_t kind;
     uint16_t flags;        /* of its records */
+    uint64_t word;         /* the last word of a record about an attribute, without operation and thread */
     PyObject *name;
     PyObject *text;
     PyObject *function;    /* call: what `name` is, once that is known */
     uint64_t steps;        /* argument, call */
     uint16_t does;         /* call */
     uint16_t is_raw;       /* call: object.__setattr__ and the like, which do what they say whatever the class defines */
+    uint16_t is_append;    /* late_method: of this name */
     Found found[2];        /* the types that were met last */
 } Probe;
 
@@ -174,27 +177,32 @@ static void probe_dealloc(PyObject *self) {
     PyObject_Free(self);
 }
 
-static int ready_probe_types(reprfunc repr) {
+static PyMethodDef probe_methods[] = {{"__reduce__", NULL, METH_NOARGS, NULL}, {NULL, NULL, 0, NULL}};
+
+static int ready_probe_types(reprfunc repr, PyCFunction reduce) {
     probe_type.tp_name = "atomsan.recorder._probes.Probe";
     probe_type.tp_basicsize = sizeof(Probe);
     probe_type.tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION;
     probe_type.tp_doc = "A site of the source: logs what happens there.";
     probe_type.tp_dealloc = probe_dealloc;
     probe_type.tp_repr = repr;
+    probe_methods[0].ml_meth = reduce;
+    probe_type.tp_methods = probe_methods;
     return PyType_Ready(&probe_type);
 }
 
-static int ready_kind(int kind, binaryfunc get, objobjargproc set, int is_callable) {
-    PyTypeObject *type = &kind_types[kind];
+static int ready_type(
+    PyTypeObject *type, PyMappingMethods *slots, binaryfunc get, objobjargproc set, int is_callable
+) {
     Py_SET_REFCNT((PyObject *)type, 1);
     type->tp_name = probe_type.tp_name;
     type->tp_base = &probe_type;
     type->tp_basicsize = sizeof(Probe);
     type->tp_dealloc = probe_dealloc;
     type->tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION;
-    kind_slots[kind].mp_subscript = get;
-    kind_slots[kind].mp_ass_subscript = set;
-    type->tp_as_mapping = &kind_slots[kind];
+    slots->mp_subscript = get;
+    slots->mp_ass_subscript = set;
+    type->tp_as_mapping = slots;
     if (is_callable) {
         type->tp_call = PyVectorcall_Call;
         type->tp_vectorcall_offset = offsetof(Probe, call);
@@ -203,8 +211,12 @@ static int ready_kind(int kind, binaryfunc get, objobjargproc set, int is_callab
     return PyType_Ready(type);
 }
 
-static Probe *new_probe(int kind) {
-    Probe *probe = PyObject_New(Probe, &kind_types[kind]);
+static int ready_kind(int kind, binaryfunc get, objobjargproc set, int is_callable) {
+    return ready_type(&kind_types[kind], &kind_slots[kind], get, set, is_callable);
+}
+
+static Probe *new_probe_of(PyTypeObject *type) {
+    Probe *probe = PyObject_New(Probe, type);
     if (probe == NULL) return NULL;
     memset((char *)probe + sizeof(PyObject), 0, sizeof(Probe) - sizeof(PyObject));
     probe->before = &all_probes;
@@ -214,6 +226,8 @@ static Probe *new_probe(int kind) {
     return probe;
 }
 
+static Probe *new_probe(int kind) { return new_probe_of(&kind_types[kind]); }
+
 /* --- the stand-in of a bound method --- */
 
 static int later_traverse(PyObject *self, visitproc visit, void *arg) {
@@ -221,11 +235,20 @@ static int later_traverse(PyObject *self, visitproc visit, void *arg) {
     return 0;
 }
 
+/* Most are called at once and die: a few are kept, to be used again. */
+#define KEPT_LATERS 16
+static Later *kept_laters[KEPT_LATERS];
+static int kept_later_count = 0;
+
 static void later_dealloc(PyObject *self) {
     PyObject_GC_UnTrack(self);
     Py_CLEAR(((Later *)self)->probe);
     Py_CLEAR(((Later *)self)->object);
-    PyObject_GC_Del(self);
+    if (kept_later_count < KEPT_LATERS) {
+        kept_laters[kept_later_count++] = (Later *)self;
+    } else {
+        PyObject_GC_Del(self);
+    }
 }
 
 /* Of everything but a call it is the method that it stands for. */
@@ -251,8 +274,14 @@ static int ready_later_type(void) {
 }
 
 static PyObject *new_later(Probe *probe, PyObject *object, vectorcallfunc call) {
-    Later *later = PyObject_GC_New(Later, &later_type);
-    if (later == NULL) return NULL;
+    Later *later;
+    if (LIKELY(kept_later_count > 0)) {
+        later = kept_laters[--kept_later_count];
+        _Py_NewReference((PyObject *)later);
+    } else {
+        later = PyObject_GC_New(Later, &later_type);
+        if (later == NULL) return NULL;
+    }
     later->call = call;
     later->probe = (Probe *)Py_NewRef((PyObject *)probe);
     later->object = Py_NewRef(object);
@@ -328,7 +357,11 @@ static void cells_dealloc(PyObject *self) {
     PyObject_Free(self);
 }
 
-static int ready_cells_type(void) {
+static PyMethodDef cells_methods[] = {{"__reduce__", NULL, METH_NOARGS, NULL}, {NULL, NULL, 0, NULL}};
+
+static int ready_cells_type(PyCFunction reduce) {
+    cells_methods[0].ml_meth = reduce;
+    cells_type.tp_methods = cells_methods;
     cells_type.tp_name = "cells";
     cells_type.tp_basicsize = sizeof(PyObject);
     cells_type.tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION;

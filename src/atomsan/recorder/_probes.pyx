@@ -11,6 +11,7 @@ import array
 import collections
 import enum
 import functools
+import os
 import sys
 import types as kinds
 from _thread import _local as thread_local
@@ -37,8 +38,9 @@ cdef extern from "_fast.h":
     ctypedef struct Found:
         PyTypeObject *type
         uint32_t version
-        uint32_t number
         uint32_t mode
+        uint32_t number
+        uint32_t site
         uint32_t shape
         uint32_t place
         uint64_t steps
@@ -51,12 +53,14 @@ cdef extern from "_fast.h":
         uint32_t begin_site
         uint16_t kind
         uint16_t flags
+        uint64_t word
         PyObject *name
         PyObject *text
         PyObject *function
         uint64_t steps
         uint16_t does
         uint16_t is_raw
+        uint16_t is_append
         Found found[2]
 
     ctypedef struct Later:
@@ -83,7 +87,8 @@ cdef extern from "_fast.h":
     bint matches(const Found *found, const PyTypeObject *type)
     uint32_t place_of_attribute(PyTypeObject *type, PyObject *name)
     PyTypeObject probe_type
-    int ready_probe_types(reprfunc repr)
+    ctypedef PyObject *(*PyCFunction)(PyObject *, PyObject *) noexcept
+    int ready_probe_types(reprfunc repr, PyCFunction reduce)
     int ready_kind(int kind, binaryfunc get, objobjargproc set, int is_callable)
     Probe *new_probe(int kind)
     void forget_found()
@@ -92,7 +97,7 @@ cdef extern from "_fast.h":
     int ready_steps_type(iternextfunc next)
     PyObject *new_steps(Probe *probe, PyObject *iterator, PyObject *container, uint32_t number, uint32_t shape)
     void (*cells_free)(uint64_t address) noexcept
-    int ready_cells_type()
+    int ready_cells_type(PyCFunction reduce)
     PyTypeObject cells_type
     PyObject *new_cells()
     void (*span_end)(Probe *probe) noexcept
@@ -109,7 +114,8 @@ cdef extern from "_fast.h":
     uint64_t RECENT_PLACE(uint64_t mixed)
     binaryfunc slow_load_attr, slow_store_attr, slow_method, slow_keyed_method, slow_load_name
     binaryfunc slow_store_name, slow_begin, slow_end, slow_argument
-    binaryfunc slow_get_augmented
+    binaryfunc slow_get_augmented, slow_late_method
+    vectorcallfunc slow_call_later
     objobjargproc slow_set_augmented
     PyObject *(*get_pair)(Probe *, PyObject *, PyObject *) noexcept
     int (*set_pair)(Probe *, PyObject *, PyObject *, PyObject *) noexcept
@@ -122,11 +128,26 @@ cdef extern from "_fast.h":
     int fast_set_item(PyObject *, PyObject *, PyObject *)
     PyObject *fast_method(PyObject *, PyObject *)
     PyObject *fast_keyed_method(PyObject *, PyObject *)
+    PyObject *fast_late_method(PyObject *, PyObject *)
+    PyObject *fast_call_later(PyObject *, PyObject *const *, size_t, PyObject *)
     PyObject *fast_argument(PyObject *, PyObject *)
     PyObject *fast_load_name(PyObject *, PyObject *)
     PyObject *fast_store_name(PyObject *, PyObject *)
     PyObject *fast_begin(PyObject *, PyObject *)
     PyObject *fast_end(PyObject *, PyObject *)
+
+cdef extern from "_inert.h":
+    int ready_inert(int kind, binaryfunc get, objobjargproc set, int is_callable)
+    Probe *new_inert(int kind, vectorcallfunc call)
+    PyObject *inert_tap(PyObject *, PyObject *)
+    PyObject *inert_pair(PyObject *, PyObject *)
+    PyObject *inert_get_attr(PyObject *, PyObject *)
+    int inert_set_attr(PyObject *, PyObject *, PyObject *)
+    PyObject *inert_get_item(PyObject *, PyObject *)
+    int inert_set_item(PyObject *, PyObject *, PyObject *)
+    PyObject *inert_contains(PyObject *, PyObject *)
+    PyObject *inert_call_item(PyObject *, PyObject *const *, size_t, PyObject *)
+    PyObject *inert_call(PyObject *, PyObject *const *, size_t, PyObject *)
 
 # Declared without exceptions: what fails returns NULL or -1 with the error set, and the hook passes that on.
 cdef extern from "Python.h":
@@ -181,6 +202,7 @@ cdef extern from "Python.h":
     PyObject *PyObject_VectorcallMethod(PyObject *, PyObject *const *, size_t, PyObject *)
     Py_ssize_t PyVectorcall_NARGS(size_t)
     size_t PY_VECTORCALL_ARGUMENTS_OFFSET
+    PyObject *PyObject_VectorcallMethod(PyObject *, PyObject *const *, size_t, PyObject *)
     int PySequence_Contains(PyObject *, PyObject *)
     PyObject *PyIter_Next(PyObject *)
     PyObject *PyDict_GetItemWithError(PyObject *, PyObject *)
@@ -405,6 +427,7 @@ cdef inline Found *remember(Probe *probe, PyTypeObject *type) noexcept:
     found.type = type
     found.version = 0
     found.number = 0
+    found.site = probe.site
     found.mode = SKIP
     found.shape = 0
     found.place = 0
@@ -1598,7 +1621,7 @@ cdef PyObject *late_method(PyObject *self, PyObject *obj) noexcept:
         found = container(probe, obj, <object>probe.name)
         if found.mode == CONTAINER:
             if found.steps and found.shape != PLAIN:
-                return new_later(probe, obj, call_later)
+                return new_later(probe, obj, fast_call_later)
         elif (<_Type *>Py_TYPE(obj)).tp_flags & Py_TPFLAGS_HEAPTYPE or Py_TYPE(obj) == &PyModule_Type:
             if not load_uncached(probe, obj):
                 return NULL
@@ -1610,8 +1633,18 @@ cdef PyObject *call_later(PyObject *self, PyObject *const *args, size_t nargsf, 
     cdef Py_ssize_t count = PyVectorcall_NARGS(nargsf)
     cdef PyObject *bound
     cdef PyObject *result
+    cdef PyObject *saved
+    cdef PyObject **whole
     if S.on and not log_method(later.probe, later.object, args[0] if count > 0 else NULL):
         return NULL
+    if nargsf & PY_VECTORCALL_ARGUMENTS_OFFSET:
+        # there is room for the object before its arguments: no bound method need be made
+        whole = <PyObject **>args - 1
+        saved = whole[0]
+        whole[0] = later.object
+        result = PyObject_VectorcallMethod(later.probe.name, whole, count + 1, names)
+        whole[0] = saved
+        return result
     bound = PyObject_GetAttr(later.object, later.probe.name)
     if bound == NULL:
         return NULL
@@ -2078,6 +2111,10 @@ cdef void end_span(Probe *probe) noexcept:
 
 
 cdef extern from "Python.h":
+    ctypedef struct PyCompilerFlags:
+        int cf_flags
+    int PyEval_MergeCompilerFlags(PyCompilerFlags *)
+    int PyCF_MASK
     ctypedef struct PyThreadState
     PyThreadState *PyThreadState_Get()
     void PyThreadState_EnterTracing(PyThreadState *)
@@ -2092,19 +2129,23 @@ cdef PyObject *source(PyObject *self, PyObject *text) noexcept:
     cdef PyObject *saved[3]
     cdef PyObject *result = text
     cdef PyObject *namespace
+    cdef PyCompilerFlags flags
     if dynamic is None or not (PyUnicode_Check(text) or PyBytes_Check(text)):
         return new_ref(text)
     namespace = PyEval_GetGlobals()
     if namespace == NULL:
         return new_ref(text)
+    flags.cf_flags = 0
+    PyEval_MergeCompilerFlags(&flags)  # `from __future__` of the code that runs the text holds in the text
     keep_error(saved)
     PyThreadState_EnterTracing(PyThreadState_Get())  # a debugger is to see none of our frames
     try:
-        code = dynamic(<object>text, <object>probe.name, <object>namespace)
+        code = dynamic(<object>text, <object>probe.name, <object>namespace, flags.cf_flags & PyCF_MASK)
         result = <PyObject *>code
         Py_INCREF(result)
-    except Exception:
+    except BaseException as error:
         result = new_ref(text)
+        _log.pass_on(error, dynamic)
     PyThreadState_LeaveTracing(PyThreadState_Get())
     give_error_back(saved)
     return result
@@ -2125,46 +2166,124 @@ cdef PyObject *show(PyObject *self) noexcept:
     return result
 
 
+# --- pickling -------------------------------------------------------------------------------------------------------
+#
+# Tools such as cloudpickle send functions with the constants of their code. A probe that comes back to the process that
+# pickled it is the same probe; anywhere else its site means nothing, and it is one that does its work and logs nothing.
+
+# By what a pickle calls it, each probe that was pickled here, and the other way round. They stay: a pickle can be loaded
+# at any time. The keys have the process in them, because a child that was forked goes on with a copy of both.
+cdef dict pickled = {}
+cdef dict pickle_keys = {}
+cdef bytes pickling_process = b""
+
+
+cdef PyObject *reduce_probe(PyObject *self, PyObject *nothing) noexcept:
+    cdef PyObject *result = NULL
+    try:
+        reduced = reduction(<Probe *>self)
+        result = <PyObject *>reduced
+        Py_INCREF(result)
+    except Exception:
+        PyErr_SetString(PyExc_TypeError, "cannot pickle this probe")
+    return result
+
+
+cdef tuple reduction(Probe *probe):
+    global pickling_process
+    key = pickle_keys.get(<uintptr_t>probe)
+    if key is None:
+        if not pickling_process:
+            pickling_process = os.urandom(12)
+        key = (pickling_process, os.getpid(), len(pickled))
+        pickled[key] = <object><PyObject *>probe
+        pickle_keys[<uintptr_t>probe] = key
+    return _unpickled, (key, KIND_NAMES[probe.kind], <object>probe.name)
+
+
+def _unpickled(key, kind, name):
+    """The probe that was pickled, or in another process one of its kind that logs nothing."""
+    cdef Probe *probe
+    known = pickled.get(key)
+    if known is not None:
+        return known
+    name = sys.intern(name)
+    text = ""
+    probe = new_inert(_numbers[kind], inert_call_item if kind == "item" else inert_call)
+    if probe == NULL:
+        raise MemoryError
+    probe.name = new_ref(<PyObject *>name)
+    probe.text = new_ref(<PyObject *>text)
+    made = <object><PyObject *>probe
+    Py_DECREF(<PyObject *>probe)
+    return made
+
+
+cdef PyObject *reduce_cells(PyObject *self, PyObject *nothing) noexcept:
+    """A function that is pickled with its closure variables gets new ones."""
+    cdef PyObject *result = NULL
+    try:
+        reduced = _unpickled_cells, ()
+        result = <PyObject *>reduced
+        Py_INCREF(result)
+    except Exception:
+        PyErr_SetString(PyExc_TypeError, "cannot pickle closure variables")
+    return result
+
+
+def _unpickled_cells():
+    cdef PyObject *cells = new_cells()
+    if cells == NULL:
+        raise MemoryError
+    made = <object>cells
+    Py_DECREF(cells)
+    return made
+
+
 cdef dict _numbers = {name: number for number, name in enumerate(KIND_NAMES)}
 
 
 cdef ready_types():
-    if ready_probe_types(show) < 0 or ready_later_type() < 0 or ready_steps_type(next_step) < 0:
+    if ready_probe_types(show, reduce_probe) < 0 or ready_later_type() < 0 or ready_steps_type(next_step) < 0:
         raise SystemError("the types of probes")
-    if ready_cells_type() < 0 or ready_span_type() < 0 or len(KIND_NAMES) > KINDS:
+    if ready_cells_type(reduce_cells) < 0 or ready_span_type() < 0 or len(KIND_NAMES) > KINDS:
         raise SystemError("the types of probes")
-    ready_one("load_attr", fast_load_attr, NULL, 0)
-    ready_one("store_attr", fast_store_attr, NULL, 0)
-    ready_one("aug_attr", fast_get_augmented, fast_set_augmented, 0)
-    ready_one("item", fast_get_item, fast_set_item, 1)
-    ready_one("aug_item", fast_get_item, fast_set_item, 0)
-    ready_one("load_name", fast_load_name, NULL, 0)
-    ready_one("store_name", fast_store_name, NULL, 0)
-    ready_one("cells", make_cells, NULL, 0)
-    ready_one("load_cell", load_cell, NULL, 0)
-    ready_one("store_cell", store_cell, NULL, 0)
-    ready_one("method", fast_method, NULL, 0)
-    ready_one("keyed_method", fast_keyed_method, NULL, 0)
-    ready_one("late_method", late_method, NULL, 0)
-    ready_one("argument", fast_argument, NULL, 0)
-    ready_one("call", NULL, NULL, 1)
-    ready_one("iterate", iterate, NULL, 0)
-    ready_one("unpack", unpack, NULL, 0)
-    ready_one("truth", unpack, NULL, 0)
-    ready_one("contains", contains, NULL, 0)
-    ready_one("late_contains", late_contains, NULL, 0)
-    ready_one("with", at_site, NULL, 0)
-    ready_one("await", at_await, NULL, 0)
-    ready_one("begin", fast_begin, NULL, 0)
-    ready_one("end", fast_end, NULL, 0)
-    ready_one("suspend", fast_end, NULL, 0)
-    ready_one("resume", resume, NULL, 0)
-    ready_one("span", span, NULL, 0)
-    ready_one("source", source, NULL, 0)
+    ready_one("load_attr", 0, fast_load_attr, NULL, inert_tap, NULL)
+    ready_one("store_attr", 0, fast_store_attr, NULL, inert_tap, NULL)
+    ready_one("aug_attr", 0, fast_get_augmented, fast_set_augmented, inert_get_attr, inert_set_attr)
+    ready_one("item", 1, fast_get_item, fast_set_item, inert_get_item, inert_set_item)
+    ready_one("aug_item", 0, fast_get_item, fast_set_item, inert_get_item, inert_set_item)
+    ready_one("load_name", 0, fast_load_name, NULL, inert_tap, NULL)
+    ready_one("store_name", 0, fast_store_name, NULL, inert_tap, NULL)
+    ready_one("cells", 0, make_cells, NULL, inert_tap, NULL)
+    ready_one("load_cell", 0, load_cell, NULL, inert_pair, NULL)
+    ready_one("store_cell", 0, store_cell, NULL, inert_pair, NULL)
+    ready_one("method", 0, fast_method, NULL, inert_tap, NULL)
+    ready_one("keyed_method", 0, fast_keyed_method, NULL, inert_pair, NULL)
+    ready_one("late_method", 0, fast_late_method, NULL, inert_get_attr, NULL)
+    ready_one("argument", 0, fast_argument, NULL, inert_tap, NULL)
+    ready_one("call", 1, NULL, NULL, NULL, NULL)
+    ready_one("iterate", 0, iterate, NULL, inert_tap, NULL)
+    ready_one("unpack", 0, unpack, NULL, inert_tap, NULL)
+    ready_one("truth", 0, unpack, NULL, inert_tap, NULL)
+    ready_one("contains", 0, contains, NULL, inert_pair, NULL)
+    ready_one("late_contains", 0, late_contains, NULL, inert_contains, NULL)
+    ready_one("with", 0, at_site, NULL, inert_tap, NULL)
+    ready_one("await", 0, at_await, NULL, inert_tap, NULL)
+    ready_one("begin", 0, fast_begin, NULL, inert_tap, NULL)
+    ready_one("end", 0, fast_end, NULL, inert_tap, NULL)
+    ready_one("suspend", 0, fast_end, NULL, inert_tap, NULL)
+    ready_one("resume", 0, resume, NULL, inert_tap, NULL)
+    ready_one("span", 0, span, NULL, inert_tap, NULL)
+    ready_one("source", 0, source, NULL, inert_tap, NULL)
 
 
-cdef ready_one(str kind, binaryfunc get, objobjargproc set, int is_callable):
+cdef ready_one(
+    str kind, int is_callable, binaryfunc get, objobjargproc set, binaryfunc inert_get, objobjargproc inert_set
+):
     if ready_kind(_numbers[kind], get, set, is_callable) < 0:
+        raise SystemError("the types of probes")
+    if ready_inert(_numbers[kind], inert_get, inert_set, is_callable) < 0:
         raise SystemError("the types of probes")
 
 
@@ -2183,6 +2302,8 @@ cdef Probe *made(object row, uint32_t site, dict begins) except NULL:
         probe.name_number = _log.name_number(name)
     if row.kind in ("aug_attr", "aug_item") or row.region >= 0 and row.kind.endswith(("_name", "_cell")):
         probe.flags = FLAG_AUGMENTED
+    probe.word = RAW_WORD(0, 0, KEY_FIELD, probe.flags)
+    probe.is_append = name == "append"
     if row.kind == "unpack":
         probe.steps = AT_STRUCTURE | AT_ELEMENTS << 8
     elif row.kind == "truth":
@@ -2225,7 +2346,7 @@ def is_instrumented(code):
 
 
 def set_dynamic(function):
-    """`function(text, mode, namespace)` gives code for a text that is about to be run; None: the text stays."""
+    """`function(text, mode, namespace, flags)` gives code for a text that is about to be run; None: the text stays."""
     global dynamic
     dynamic = function
 
@@ -2253,6 +2374,8 @@ set_pair = set_item
 slow_get_augmented = get_augmented
 slow_set_augmented = set_augmented
 slow_method = method
+slow_late_method = late_method
+slow_call_later = call_later
 slow_keyed_method = keyed_method
 slow_argument = argument
 slow_load_name = load_name

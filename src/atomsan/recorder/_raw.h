@@ -63,7 +63,10 @@ enum {
     RAW_REGION_END = 22,
     RAW_BLOCK = 23,     /* a `with` block on a lock begins: site: that of the with statement */
     RAW_BLOCK_END = 24,
-    RAW_HELD = 25       /* object: a lock that was held when recording began, by this thread */
+    RAW_HELD = 25,      /* object: a lock that was held when recording began, by this thread */
+    RAW_CALLED = 26,    /* object: a primitive; it is the value of a global variable. key: address of the namespace;
+                         * site: number of the name (definition "name") */
+    RAW_MADE = 27       /* object: a primitive that was made just now: what is written next may say what it is called */
 };
 
 /* What `key` is. */

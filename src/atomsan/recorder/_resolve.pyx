@@ -120,6 +120,9 @@ cdef enum:
 cdef enum:
     SITE_FEEDS = 1        # another site is about the container that is read here
     SITE_STATEMENT = 2    # it cannot stand inside the right side of an assignment
+    SITE_ENTERS = 4       # what another site read is a primitive that is entered or awaited here
+    SITE_MAKES = 16       # what is stored here is a primitive that was made for it
+    SITE_USED = 8         # what is read here may be a primitive, of which a method is called next
 
 # What a hand-over is of, for its name.
 cdef enum:
@@ -154,6 +157,9 @@ cdef struct Primitive:
     uint64_t permits
     uint64_t front        # which release the first of `posts` is
     uint64_t named        # hand-overs that have a number in their name
+    uint64_t space        # the namespace of the global that it is the value of; 0: none
+    uint32_t name         # and its name
+    uint32_t via          # the variable that it was stored in when it was made, or NONE
     uint32_t number       # for its name; NONE: it has none yet
     uint32_t lock         # symbol
     uint32_t hand         # symbol of its one hand-over
@@ -194,6 +200,9 @@ cdef struct Thread:
     Open *open            # innermost last
     uint64_t wait_lock    # Condition.wait: the lock that is acquired again; 0: none
     uint64_t pending_lock # its acquire came, and waits for RAW_WOKEN; 0: none
+    uint64_t made         # the primitive that it made in the last step; 0: none
+    uint64_t block        # the lock of the `with` block that it entered last
+    uint32_t block_site
     uint32_t pending_count
     uint32_t pending_site
     uint32_t symbol
@@ -207,6 +216,7 @@ cdef struct Thread:
     uint8_t awaits_entry
     uint8_t recent_at
     uint8_t is_noted      # among `recent_threads`
+    uint8_t is_met        # among `met_threads`
     Recent recent[8]      # what was read last at sites that feed others
 
 cdef struct Site:
@@ -231,17 +241,23 @@ cdef struct NewVariable:
 
 cdef struct NewObject:
     uint64_t address
+    uint64_t space        # the namespace of the global that it is the value of; 0: none
     uint32_t type
     uint32_t via          # variable that it was reached through, or NONE
     uint32_t site
     uint32_t kind         # of the key that it was first used with
     uint32_t is_class
     uint32_t is_queue
+    uint32_t name         # of that global
+    uint32_t nothing
 
 cdef struct NewPrimitive:
     uint64_t address
+    uint64_t space        # as in NewObject
+    uint32_t name
     uint32_t via          # variable that it was reached through, or NONE
     uint32_t site         # where it was first used
+    uint32_t nothing
 
 cdef struct NewPair:
     uint32_t first
@@ -260,10 +276,12 @@ cdef struct Rows:
 
 VARIABLE_ROW = np.dtype([("key", "u8"), ("object", "u4"), ("site", "u4"), ("kind", "u4"), ("is_queue", "u4")])
 OBJECT_ROW = np.dtype([
-    *(("address", "u8"), ("type", "u4"), ("via", "u4"), ("site", "u4"), ("kind", "u4"), ("is_class", "u4")),
-    ("is_queue", "u4"),
+    *(("address", "u8"), ("space", "u8"), ("type", "u4"), ("via", "u4"), ("site", "u4"), ("kind", "u4")),
+    *(("is_class", "u4"), ("is_queue", "u4"), ("name", "u4"), ("nothing", "u4")),
 ])
-PRIMITIVE_ROW = np.dtype([("address", "u8"), ("via", "u4"), ("site", "u4")])
+PRIMITIVE_ROW = np.dtype([
+    *(("address", "u8"), ("space", "u8"), ("name", "u4"), ("via", "u4"), ("site", "u4"), ("nothing", "u4")),
+])
 PAIR_ROW = np.dtype([("first", "u4"), ("second", "u4")])
 HAND_ROW = np.dtype([("number", "u8"), ("primitive", "u4"), ("what", "u4")])
 
@@ -302,8 +320,10 @@ cdef class Resolver:
     cdef Rows nodes               # of Node
     cdef uint32_t free_node       # list through `next`, plus 1
     cdef uint64_t serial
-    cdef size_t namespaces
+    cdef Rows namespaces          # addresses
     cdef NewPrimitive in_use      # where the primitive that a record is about is used
+    cdef uint32_t used_thread     # and where the read is by which `in_use.via` was found; NOBODY: none
+    cdef uint32_t used_read
 
     cdef Thread *threads          # by raw number
     cdef size_t thread_room
@@ -320,6 +340,9 @@ cdef class Resolver:
     cdef size_t annotated_count
     cdef uint64_t *name_hashes
     cdef size_t name_count
+    # what of the tables above is not as it was defined
+    cdef Rows met_threads         # raw numbers
+    cdef Rows met_sites
 
     # symbols given out so far
     cdef uint32_t variable_count
@@ -345,6 +368,7 @@ cdef class Resolver:
     cdef uint32_t variable_base   # variables from here on are new
     cdef uint32_t object_base
     cdef Rows new_entries         # of NewPair: entry, variable
+    cdef Rows new_vias            # of NewPair: primitive, variable
     cdef Rows new_numbers         # of NewPair: row, number
     cdef Rows recent_threads      # raw numbers of those that read at sites that feed others
     cdef uint8_t *dead_variables  # from the base on
@@ -376,6 +400,8 @@ cdef class Resolver:
         self.bits = 10
         self.slots = <Slot *> grown(NULL, 0, sizeof(Slot) << self.bits)
         self.thread_limit = 4096
+        self.in_use.via = NONE
+        self.used_thread = NOBODY
 
     def __dealloc__(self):
         cdef size_t i
@@ -390,7 +416,8 @@ cdef class Resolver:
             <size_t> self.new_regions.rows, <size_t> self.new_sites.rows, <size_t> self.out_thread,
             <size_t> self.out_op, <size_t> self.out_target, <size_t> self.out_site,
             <size_t> self.new_entries.rows, <size_t> self.new_numbers.rows, <size_t> self.dead_variables,
-            <size_t> self.dead_objects, <size_t> self.recent_threads.rows,
+            <size_t> self.dead_objects, <size_t> self.recent_threads.rows, <size_t> self.namespaces.rows,
+            <size_t> self.met_threads.rows, <size_t> self.met_sites.rows, <size_t> self.new_vias.rows,
         ):
             free(<void *> <size_t> block)
 
@@ -467,6 +494,11 @@ cdef class Resolver:
         if number < self.site_count:
             self.sites[number].flags |= SITE_FEEDS
 
+    def define_use(self, size_t number, str how):
+        """A site at which a primitive is entered ("enters"), made ("makes"), or read and then used ("reads")."""
+        if number < self.site_count:
+            self.sites[number].flags |= {"enters": SITE_ENTERS, "makes": SITE_MAKES, "reads": SITE_FEEDS | SITE_USED}[how]
+
     def define_name(self, size_t number, uint64_t hash):
         cdef size_t room, i
         if number >= 1 << 28:
@@ -490,7 +522,34 @@ cdef class Resolver:
             self.make_namespace((<Entry *> self.entries.rows)[found - 1].value)
         if not self.find(address, A_NAMESPACE, 0):
             self.insert(address, A_NAMESPACE, 0, 0, NULL)
-            self.namespaces += 1
+            (<uint64_t *> new_row(&self.namespaces, 8))[0] = address
+
+    def go_on_from(self, Resolver other):
+        """Know what another one was told, which is not to be fed any more. Costs what that one met, not what it knew."""
+        cdef size_t i
+        cdef uint32_t number
+        for i in range(other.met_sites.count):
+            other.sites[(<uint32_t *> other.met_sites.rows)[i]].symbol = NONE
+        for i in range(other.met_threads.count):
+            number = (<uint32_t *> other.met_threads.rows)[i]
+            free(other.threads[number].open)
+            memset(other.threads + number, 0, sizeof(Thread))
+            other.threads[number].symbol = NONE
+        for i in range(other.label_room):
+            other.label_symbols[i] = NONE
+        for i in range(other.namespaces.count):
+            self.define_namespace((<uint64_t *> other.namespaces.rows)[i])
+        self.sites, self.site_count, self.site_room = other.sites, other.site_count, other.site_room
+        self.regions, self.region_count, self.region_room = other.regions, other.region_count, other.region_room
+        self.label_symbols, self.label_room = other.label_symbols, other.label_room
+        self.annotated, self.annotated_count = other.annotated, other.annotated_count
+        self.name_hashes, self.name_count = other.name_hashes, other.name_count
+        self.threads, self.thread_room, self.thread_limit = other.threads, other.thread_room, other.thread_limit
+        other.sites, other.regions, other.label_symbols, other.annotated = NULL, NULL, NULL, NULL
+        other.name_hashes, other.threads = NULL, NULL
+        other.site_count = other.site_room = other.region_count = other.region_room = other.label_room = 0
+        other.annotated_count = other.name_count = other.thread_room = 0
+        other.met_sites.count = other.met_threads.count = 0
 
     # The table
 
@@ -607,7 +666,7 @@ cdef class Resolver:
         obj.owner = obj.number = obj.primitive = NONE
         obj.type = obj.entries = 0
         obj.is_key = False
-        obj.is_namespace = self.namespaces != 0 and self.find(address, A_NAMESPACE, 0) != 0
+        obj.is_namespace = self.namespaces.count != 0 and self.find(address, A_NAMESPACE, 0) != 0
         self.insert(address, AN_OBJECT, 0, row, obj)
         return row
 
@@ -676,10 +735,17 @@ cdef class Resolver:
         cdef Object *obj = <Object *> self.objects.rows + row
         cdef NewObject *new
         cdef NewPair *pair
+        cdef Primitive *p
         if obj.number == NONE:
             new = <NewObject *> new_row(&self.new_objects, sizeof(NewObject))
             new.address, new.type, new.via, new.site, new.kind = obj.address, obj.type, via, site, kind
             new.is_class, new.is_queue = is_class, is_queue
+            new.space = new.name = 0
+            if obj.primitive != NONE:
+                p = <Primitive *> self.primitives.rows + obj.primitive
+                new.space, new.name = p.space, p.name
+                if p.via != NONE:
+                    new.via = p.via
             obj.number = self.object_count
             self.object_count += 1
             if self.sifts:
@@ -738,6 +804,7 @@ cdef class Resolver:
         cdef Object *obj = <Object *> self.objects.rows + row
         cdef uint8_t kind = r.key_kind
         cdef uint64_t key = r.key, shown = 0
+        cdef uint32_t via = NONE
         cdef NewVariable *new
         if obj.type == 0:
             obj.type = r.type
@@ -766,8 +833,10 @@ cdef class Resolver:
         else:
             value = self.variable_count
             self.insert_variable(obj.address, kind, key, value, obj, r.thread)
+            if owner == row:
+                via = self.primitive_reached_through(r, t) if r.flags & FLAG_QUEUE else self.reached_through(r, t)
             self.numbered(
-                owner, self.reached_through(r, t) if owner == row else NONE, r.site, r.key_kind,
+                owner, via, r.site, r.key_kind,
                 owner == row and r.flags & FLAG_CLASS != 0, r.flags & FLAG_QUEUE != 0,
             )
             obj = <Object *> self.objects.rows + owner
@@ -810,6 +879,32 @@ cdef class Resolver:
         for i in range(8):
             at = (t.recent_at - 1 - i) & 7
             if t.recent[at].site == fed_by:
+                return t.recent[at].variable
+        return NONE
+
+    cdef uint32_t primitive_reached_through(self, const RawRecord *r, const Thread *t) noexcept nogil:
+        """The variable whose value is the primitive that a record is about, if the site says so.
+
+        Most sites do not: a thread's site is that of the last probe it came by, which may be about something else.
+        """
+        cdef uint32_t flags, site, i, at
+        self.used_thread = NOBODY
+        if r.site >= self.site_count:
+            return NONE
+        flags = self.sites[r.site].flags
+        if flags & SITE_USED:
+            at = (t.recent_at - 1) & 7
+            if t.recent[at].site != r.site:
+                return NONE
+            self.used_thread, self.used_read = r.thread, at
+            return t.recent[at].variable
+        if flags & SITE_ENTERS == 0 or self.sites[r.site].fed_by == 0:
+            return NONE
+        site = self.sites[r.site].fed_by
+        for i in range(8):
+            at = (t.recent_at - 1 - i) & 7
+            if t.recent[at].site == site:
+                self.used_thread, self.used_read = r.thread, at
                 return t.recent[at].variable
         return NONE
 
@@ -863,7 +958,9 @@ cdef class Resolver:
             (<uint32_t *> new_row(&self.new_sites, 4))[0] = first
             self.sites[first].symbol = self.site_symbols
             self.site_symbols += 1
+            (<uint32_t *> new_row(&self.met_sites, 4))[0] = first
         self.sites[number].symbol = self.sites[first].symbol
+        (<uint32_t *> new_row(&self.met_sites, 4))[0] = number
         return 0
 
     cdef uint32_t thread_symbol(self, uint32_t number) except? 0xFFFFFFFF nogil:
@@ -887,7 +984,10 @@ cdef class Resolver:
         cdef Object *obj = <Object *> self.objects.rows + row
         cdef Primitive *p
         if obj.primitive != NONE:
-            return <Primitive *> self.primitives.rows + obj.primitive
+            p = <Primitive *> self.primitives.rows + obj.primitive
+            if address == self.in_use.address and self.used_thread != NOBODY:
+                self.amend(p)
+            return p
         if self.free_primitive:
             number = self.free_primitive - 1
             self.free_primitive = (<Primitive *> self.primitives.rows)[number].number
@@ -896,8 +996,8 @@ cdef class Resolver:
             number = self.primitives.count - 1
         obj.primitive = number
         p = <Primitive *> self.primitives.rows + number
-        p.acquires = p.releases = p.permits = p.front = p.named = 0
-        p.number = p.lock = p.hand = p.start = p.holder = p.pending = NONE
+        p.acquires = p.releases = p.permits = p.front = p.named = p.space = p.name = 0
+        p.via = p.number = p.lock = p.hand = p.start = p.holder = p.pending = NONE
         p.last_post = p.posts = p.phase = p.waiting = NONE
         p.depth = p.parties = p.arrivals = 0
         p.mode, p.departed, p.is_loop, p.is_semaphore = AS_LOCK, False, False, False
@@ -915,12 +1015,55 @@ cdef class Resolver:
         return 0
 
     cdef uint32_t primitive_number(self, Primitive *p, uint64_t address) except? 0xFFFFFFFF nogil:
+        cdef NewPrimitive *new
         if p.number == NONE:
-            self.in_use.address = address
-            (<NewPrimitive *> new_row(&self.new_primitives, sizeof(NewPrimitive)))[0] = self.in_use
+            new = <NewPrimitive *> new_row(&self.new_primitives, sizeof(NewPrimitive))
+            new.address, new.space, new.name, new.via, new.nothing = address, p.space, p.name, p.via, 0
+            new.site = self.in_use.site if address == self.in_use.address else 0
+            if p.via == NONE and address == self.in_use.address:
+                new.via = self.in_use.via
             p.number = self.primitive_count
             self.primitive_count += 1
+            self.read_is_used()
         return p.number
+
+    cdef void read_is_used(self) noexcept nogil:
+        """What is used at this site without another read is something else, whose user came by no other probe."""
+        if self.used_thread != NOBODY:
+            self.threads[self.used_thread].recent[self.used_read].site = 0
+            self.used_thread = NOBODY
+
+    cdef void amend(self, Primitive *p) noexcept nogil:
+        """Another use of it: if the first did not tell what it is called, and it has no name yet, this one may."""
+        cdef uint32_t first = self.primitive_count - <uint32_t> self.new_primitives.count
+        cdef NewPrimitive *new
+        self.read_is_used()
+        if p.number != NONE and p.number >= first:
+            new = <NewPrimitive *> self.new_primitives.rows + p.number - first
+            if new.via == NONE:
+                new.via, new.site = self.in_use.via, self.in_use.site
+
+    cdef int stored(self, uint64_t address, uint32_t variable) except -1 nogil:
+        """A primitive that was made for this variable."""
+        cdef uint32_t row = self.object_at(address)
+        cdef Primitive *p = self.primitive_at(address)
+        cdef NewPair *new
+        p.via = variable
+        if self.sifts:
+            new = <NewPair *> new_row(&self.new_vias, sizeof(NewPair))
+            new.first, new.second = (<Object *> self.objects.rows)[row].primitive, variable
+        return 0
+
+    cdef int called(self, const RawRecord *r) except -1 nogil:
+        """RAW_CALLED."""
+        cdef Primitive *p
+        if r.object == 0 or r.key == 0:
+            self.strange += 1
+            return 0
+        p = self.primitive_at(r.object)
+        if p.space == 0:
+            p.space, p.name = r.key, r.site
+        return 0
 
     cdef uint32_t lock_symbol(self, Primitive *p, uint64_t address) except? 0xFFFFFFFF nogil:
         cdef NewPair *new
@@ -975,10 +1118,10 @@ cdef class Resolver:
         return self.put(t.symbol, op, target, site)
 
     cdef inline void settle(self, Thread *t) noexcept nogil:
-        t.is_usual = t.state == RUNNING and t.assignments == 0 and t.pending_lock == 0
+        t.is_usual = t.state == RUNNING and t.assignments == 0 and t.pending_lock == 0 and t.made == 0
 
     cdef int need_thread(self, size_t number) except -1 nogil:
-        """Room for the row of a thread whose number is believed."""
+        """A row for a thread whose number is believed."""
         cdef size_t room, i
         if number >= self.thread_room:
             room = number + number // 2 + 16
@@ -988,6 +1131,9 @@ cdef class Resolver:
             for i in range(self.thread_room, room):
                 self.threads[i].symbol = NONE
             self.thread_room = room
+        if not self.threads[number].is_met:
+            (<uint32_t *> new_row(&self.met_threads, 4))[0] = <uint32_t> number
+            self.threads[number].is_met = True
         return 0
 
     cdef bint is_believed(self, uint64_t number) noexcept nogil:
@@ -1053,7 +1199,9 @@ cdef class Resolver:
             return self.alias(r)
         if r.op == RAW_SEMAPHORE or r.op == RAW_BARRIER:
             return self.made(r)
-        if r.op > RAW_HELD or not self.is_believed(r.thread):
+        if r.op == RAW_CALLED:
+            return self.called(r)
+        if r.op > RAW_MADE or not self.is_believed(r.thread):
             self.strange += 1
             return 0
         self.need_thread(r.thread)
@@ -1067,11 +1215,17 @@ cdef class Resolver:
             self.close_abandoned(r)
         if r.op <= RAW_WRITE:
             return self.access(r)
+        if t.made or r.op == RAW_MADE:
+            t.made = r.object if r.op == RAW_MADE else 0
+            self.settle(t)
+            if r.op == RAW_MADE:
+                return 0
         if r.op == RAW_BEGIN:
             return self.begin(r)
         if r.op == RAW_END:
             return self.end(r, BY_PLAN, self.region_of(r.site))
         if r.op == RAW_BLOCK:
+            t.block, t.block_site = r.object, r.site
             return self.open_region(r, BY_BLOCK, self.region_of(r.site), False, False)
         if r.op == RAW_BLOCK_END:
             return self.end(r, BY_BLOCK, self.region_of(r.site))
@@ -1089,8 +1243,11 @@ cdef class Resolver:
         if r.object == 0:
             self.strange += 1
             return 0
-        self.in_use.site = r.site
-        self.in_use.via = self.reached_through(r, t)
+        self.in_use.address, self.in_use.site = r.object, r.site
+        self.in_use.via = self.primitive_reached_through(r, t)
+        if t.block_site == r.site and t.block != r.object:
+            # the block is on another lock, and this one is used in it: its user came by no other probe
+            self.in_use.site, self.in_use.via, self.used_thread = 0, NONE, NOBODY
         if r.op == RAW_ACQUIRE or r.op == RAW_HELD:
             return self.acquire_or_delay(r)
         if r.op == RAW_RELEASE:
@@ -1120,6 +1277,11 @@ cdef class Resolver:
         site = self.site_symbol(r.site)
         if site != NONE and self.sites[r.site].flags & SITE_FEEDS:
             self.note(r.thread, r.site, variable)
+        if t.made:
+            if site != NONE and r.op == RAW_WRITE and self.sites[r.site].flags & SITE_MAKES:
+                self.stored(t.made, variable)
+            t.made = 0
+            self.settle(t)
         if r.flags & FLAG_AUGMENTED and (t.atomics == 0 or t.assignments):
             region = self.region_of(r.site)
         if region != NONE and r.op == RAW_READ and t.atomics == 0:
@@ -1568,7 +1730,7 @@ cdef class Resolver:
                 self.threads[(<uint32_t *> self.recent_threads.rows)[i]].is_noted = False
             self.recent_threads.count = 0
             self.variable_base, self.object_base = self.variable_count, self.object_count
-            self.new_entries.count = self.new_numbers.count = 0
+            self.new_entries.count = self.new_numbers.count = self.new_vias.count = 0
 
     cdef int leave_out(self) except -1 nogil:
         cdef uint32_t base = self.variable_base, left = base, objects_left = self.object_base, target
@@ -1642,6 +1804,11 @@ cdef class Resolver:
         self.new_objects.count = kept
         for i in range(self.new_primitives.count):
             primitives[i].via = self.placed(places, primitives[i].via)
+        pairs = <NewPair *> self.new_vias.rows
+        for i in range(self.new_vias.count):
+            # of one that died the row may be another's by now
+            if (<Primitive *> self.primitives.rows)[pairs[i].first].via == pairs[i].second:
+                (<Primitive *> self.primitives.rows)[pairs[i].first].via = self.placed(places, pairs[i].second)
         self.in_use.via = self.placed(places, self.in_use.via)
         # A row that was used again stands here once more, and only its last number is still in it.
         pairs = <NewPair *> self.new_entries.rows

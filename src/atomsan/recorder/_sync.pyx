@@ -24,8 +24,9 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport strcmp
 
 from atomsan.recorder._log cimport (
-    called_from_instrumented_code, current_site, current_thread, define, is_recording, log_after, log_free, log_record,
-    new_thread, set_current_thread,
+    called_from_instrumented_code, current_site, current_thread, define, is_instrumented_namespace, is_recording,
+    log_after, log_free, log_record, name_number, namespaces, new_thread, pass_on,
+    set_current_thread,
 )
 from atomsan.recorder._raw cimport *
 
@@ -100,6 +101,7 @@ cdef extern from "Python.h":
     PyObject *PyTuple_New(Py_ssize_t size)
     Py_ssize_t PyList_GET_SIZE(PyObject *o)
     PyObject *PyList_GET_ITEM(PyObject *o, Py_ssize_t i)
+    int PyDict_Next(PyObject *o, Py_ssize_t *position, PyObject **key, PyObject **value)
     PyObject *PyDict_GetItemString(PyObject *o, const char *key)
     PyObject *PyDict_Copy(PyObject *o)
     int PyDict_SetItemString(PyObject *o, const char *key, PyObject *value)
@@ -111,6 +113,7 @@ cdef extern from "Python.h":
     void PyErr_Clear()
     void PyErr_Fetch(PyObject **type, PyObject **value, PyObject **traceback)
     void PyErr_Restore(PyObject *type, PyObject *value, PyObject *traceback)
+    void PyErr_NormalizeException(PyObject **type, PyObject **value, PyObject **traceback)
     void PyType_Modified(PyTypeObject *type)
 
 ctypedef PyObject *(*KeywordsFunction)(PyObject *, PyObject *, PyObject *) noexcept
@@ -219,12 +222,15 @@ cdef struct Primitive:
     uintptr_t address
     Primitive *next         # of the same bucket
     PyObject *ref           # a weak reference with `_forget` as its callback; NULL for objects of C types
+    uintptr_t home          # the globals of the code that made it, or was the first that used it
     uintptr_t target        # of an entry that stands for a weak reference: the object it refers to
     Block *blocks           # the `with` blocks on this lock that are open or waiting for it
     uint32_t number         # of a thread or task
     uint32_t taker          # of a future or task that is done: the thread that saw it last. It need not be told twice
     uint32_t posted         # hand-overs to the loop of this callback that it has not taken yet
     int depth               # of a lock: acquires that are in the log and not released yet
+    uint32_t told           # the trace in which it was said what it is called, or that this cannot be said
+    uint8_t looks           # how often it was looked for
     uint8_t kind
     bint is_watched
     bint has_started, has_ended    # of a thread or task
@@ -689,6 +695,87 @@ def addresses() -> dict[str, int]:
 
 
 # ---------------------------------------------------------------------------------------------------------------------
+# What the program calls them. Of an attribute the reader of the log knows, because the code that uses it reads it; of a
+# global that no function writes nothing is in the log.
+
+cdef uint32_t trace_number = 1
+
+cdef enum:
+    MOST_LOOKS = 2         # it may get its name after it was first used
+    MOST_GLOBALS = 2000    # of a module, that are looked at
+
+
+def name_again() -> None:
+    """What is recorded from now on is another trace: names are said again."""
+    global trace_number
+    trace_number += 1
+
+
+cdef PyObject *global_name(PyObject *namespace, PyObject *value) noexcept:
+    """The global variable that has this value (borrowed), or NULL."""
+    cdef Py_ssize_t position = 0, count = 0
+    cdef PyObject *key
+    cdef PyObject *found
+    while count < MOST_GLOBALS and PyDict_Next(namespace, &position, &key, &found):
+        if found == value and Py_TYPE(key) == &PyUnicode_Type:
+            return key
+        count += 1
+    return NULL
+
+
+cdef PyObject *named_somewhere(PyObject *value, PyObject **name) noexcept:
+    """The namespace of the first module that has a global variable of this value."""
+    cdef uintptr_t address
+    for key in namespaces:
+        address = key
+        if is_instrumented_namespace(<PyObject *>address):
+            name[0] = global_name(<PyObject *>address, value)
+            if name[0] != NULL:
+                return <PyObject *>address
+    return NULL
+
+
+cdef void tell_name(Primitive *entry, PyObject *primitive) noexcept:
+    """Where the log says nothing of it, say what a primitive is called: once for each of them."""
+    cdef PyObject *namespace = <PyObject *>entry.home
+    cdef PyObject *name = NULL
+    cdef PyObject *inner
+    cdef PyObject *error[3]
+    cdef int kind = entry.kind
+    cdef uint32_t number = 0
+    entry.looks += 1
+    if entry.looks >= MOST_LOOKS:
+        entry.told, entry.looks = trace_number, 0
+    if is_instrumented_namespace(namespace):
+        name = global_name(namespace, primitive)
+    else:
+        # made by somebody else, or before the recording
+        namespace = named_somewhere(primitive, &name)
+    if name == NULL:
+        namespace = PyEval_GetGlobals()
+        if namespace == <PyObject *>entry.home or not is_instrumented_namespace(namespace):
+            return
+        name = global_name(namespace, primitive)
+        if name == NULL:
+            return
+    entry.told, entry.looks = trace_number, 0
+    PyErr_Fetch(&error[0], &error[1], &error[2])
+    try:
+        number = name_number(<object>name)
+    except Exception:
+        pass
+    if number:
+        log_record(RAW_CALLED, KEY_NONE, 0, <uintptr_t>primitive, <uintptr_t>namespace, number)
+        if kind == KIND_CONDITION or kind == KIND_LOOP_CONDITION:
+            # who enters the condition has its lock
+            inner = attribute(primitive, N_LOCK)
+            if inner != NULL:
+                log_record(RAW_CALLED, KEY_NONE, 0, <uintptr_t>inner, <uintptr_t>namespace, number)
+                Py_DECREF(inner)
+    PyErr_Restore(error[0], error[1], error[2])
+
+
+# ---------------------------------------------------------------------------------------------------------------------
 # _thread.lock and _thread.RLock
 
 cdef bint is_watched_lock(PyObject *lock) noexcept:
@@ -698,17 +785,20 @@ cdef bint is_watched_lock(PyObject *lock) noexcept:
         return False
     entry = find(lock)
     if entry == NULL and called_from_instrumented_code():
-        entry = add(lock)
-        if entry != NULL:
-            entry.kind = KIND_LOCK
-            entry.is_watched = True
-    return entry != NULL and entry.is_watched
+        watch(lock)
+        entry = find(lock)
+    if entry == NULL or not entry.is_watched:
+        return False
+    if entry.told != trace_number:
+        tell_name(entry, lock)
+    return True
 
 
 cdef void watch_new(PyObject *primitive) noexcept:
     """A lock or simple queue was made."""
     if primitive != NULL and is_recording() and called_from_instrumented_code():
         watch(primitive)
+        record(RAW_MADE, KEY_NONE, 0, <uintptr_t>primitive, 0, 0)
 
 
 cdef void watch(PyObject *primitive) noexcept:
@@ -716,6 +806,7 @@ cdef void watch(PyObject *primitive) noexcept:
     if entry != NULL:
         entry.kind = KIND_LOCK
         entry.is_watched = True
+        entry.home = <uintptr_t>PyEval_GetGlobals()
 
 
 cdef bint is_lock(PyObject *obj) noexcept:
@@ -1021,6 +1112,23 @@ cdef PyObject *call_unseen(PyObject *function, PyObject *argument) noexcept:
     return result
 
 
+cdef void pass_error_on(PyObject *function) noexcept:
+    """An error of a function of ours that is set is forgotten, unless it is the program's."""
+    cdef PyObject *error[3]
+    PyErr_Fetch(&error[0], &error[1], &error[2])
+    PyErr_NormalizeException(&error[0], &error[1], &error[2])
+    if error[1] != NULL:
+        try:
+            if error[2] != NULL:
+                (<object>error[1]).__traceback__ = <object>error[2]
+            pass_on(<object>error[1], <object>function)
+        except BaseException:
+            pass
+    Py_XDECREF(error[0])
+    Py_XDECREF(error[1])
+    Py_XDECREF(error[2])
+
+
 cdef void adopt_queue(PyObject *queue) noexcept:
     cdef PyObject *method = _PyType_Lookup(Py_TYPE(queue), NAME[N_PUT])
     cdef PyObject *result
@@ -1028,7 +1136,7 @@ cdef void adopt_queue(PyObject *queue) noexcept:
         return
     result = call_unseen(<PyObject *>queue_adopter, <PyObject *>Py_TYPE(queue))
     if result == NULL:
-        PyErr_Clear()
+        pass_error_on(<PyObject *>queue_adopter)
     Py_XDECREF(result)
 
 
@@ -1044,6 +1152,7 @@ cdef Primitive *adopt(PyObject *primitive, int kind) noexcept:
         return NULL
     entry.kind = kind
     entry.is_watched = True
+    entry.home = <uintptr_t>PyEval_GetGlobals()
     if kind == KIND_CONDITION:
         lock = attribute(primitive, N_LOCK)
         if lock != NULL:
@@ -1073,7 +1182,11 @@ cdef bint is_watched_object(PyObject *primitive, int kind) noexcept:
     entry = find(primitive)
     if entry == NULL and called_from_instrumented_code():
         entry = adopt(primitive, kind)
-    return entry != NULL and entry.is_watched
+    if entry == NULL or not entry.is_watched:
+        return False
+    if entry.told != trace_number:
+        tell_name(entry, primitive)
+    return True
 
 
 cdef PyObject *made(
@@ -1083,6 +1196,7 @@ cdef PyObject *made(
     cdef PyObject *result = call_original(watched, args, nargsf, kwnames)
     if result != NULL and PyVectorcall_NARGS(nargsf) > 0 and is_recording() and called_from_instrumented_code():
         adopt(args[0], kind)
+        record(RAW_MADE, KEY_NONE, 0, <uintptr_t>args[0], 0, 0)
     return result
 
 
@@ -1261,7 +1375,7 @@ cdef void promote(PyObject *function) noexcept:
         function = inner
     result = call_unseen(<PyObject *>promoter, function)
     if result == NULL:
-        PyErr_Clear()
+        pass_error_on(<PyObject *>promoter)
     Py_XDECREF(result)
     Py_DECREF(function)
 
@@ -2118,7 +2232,12 @@ cdef Primitive *loop_primitive(PyObject *primitive, int kind) noexcept:
     entry = find(primitive)
     if entry == NULL or entry.ref == NULL:
         entry = adopt(primitive, kind)
-    return entry if entry != NULL and entry.is_watched else NULL
+    if entry == NULL or not entry.is_watched:
+        return NULL
+    if entry.told != trace_number:
+        tell_name(entry, primitive)
+        entry = find(primitive)
+    return entry
 
 
 cdef PyObject *made_for_loop(
@@ -2130,6 +2249,7 @@ cdef PyObject *made_for_loop(
         return result
     if called_from_instrumented_code():
         adopt(args[0], kind)
+        record(RAW_MADE, KEY_NONE, 0, <uintptr_t>args[0], 0, 0)
         return result
     # The library's own: known, and not watched. A class's own __init__ calls its base's: watched stays watched.
     track(args[0])

@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections import defaultdict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from atomsan.source.effects import PRIMITIVE_METHODS
 
 if TYPE_CHECKING:
     from atomsan.recorder._resolve import Resolver
@@ -20,6 +23,16 @@ Message = list[Any]
 
 # Probes whose name is that of a method or function which reads or writes something: what is done at their sites.
 _OPERATIONS = frozenset({"method", "keyed_method", "late_method", "argument", "call"})
+
+# Probes that are about an object of which a method is called.
+_CALLED = frozenset({"load_attr", "method", "keyed_method", "late_method"})
+
+# Probes of stores, and the lines in which what is stored is a primitive that was made for it.
+_STORING = frozenset({"store_attr", "store_name", "store_cell"})
+_MAKING = re.compile(r"=\s*(?:\w+\.)*(?:R?Lock|Condition|(?:Bounded)?Semaphore|Event|Barrier|\w*Queue)\(")
+
+# Probes at which a primitive is used that another probe read.
+_ENTERING = frozenset({"with", "await"})
 
 # Probes that stand in statements of their own, never inside the right side of an assignment. (A name can, through `:=`,
 # but hardly ever does; and then the assignment's region ends a little early.)
@@ -121,9 +134,10 @@ class Definitions:
 
     def __init__(self, resolver: Resolver, root: str | None = None) -> None:
         self._resolver = resolver
-        self._told: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = []
         self._root = os.path.join(os.path.realpath(root or os.getcwd()), "")
         self.types: dict[int, TypeDefinition] = {}
+        self.bases: dict[str, list[str]] = {}
+        """The base classes of each class, `object` aside, by their names."""
         self.names: dict[int, str] = {}
         self.names_by_hash: dict[int, str] = {}
         self.keys: dict[tuple[int, int], str] = {}
@@ -159,15 +173,15 @@ class Definitions:
             "selection": self._add_selection,
         }
 
-    def tell(self, resolver: Resolver) -> None:
-        """Go on with another resolver, which is told all that the one before it knew."""
-        self._resolver = resolver
-        for name, arguments, options in self._told:
-            getattr(resolver, name)(*arguments, **options)
+    def global_name(self, namespace: int, name: int) -> str:
+        """`bank.lock`, or nothing if it is not known."""
+        module, field = self.modules.get(namespace), self.names.get(name)
+        return f"{module}.{field}" if module and field else ""
 
-    def _tell(self, name: str, *arguments: Any, **options: Any) -> Any:
-        self._told.append((name, arguments, options))
-        return getattr(self._resolver, name)(*arguments, **options)
+    def go_on_with(self, resolver: Resolver) -> None:
+        """Tell another resolver from now on, which knows what the one before it was told."""
+        resolver.go_on_from(self._resolver)
+        self._resolver = resolver
 
     def add(self, message: Message) -> None:
         try:
@@ -175,28 +189,30 @@ class Definitions:
         except (TypeError, ValueError, KeyError, IndexError, AttributeError, OverflowError):
             self.wrong += 1
 
-    def _add_type(self, number: int, module: str, name: str) -> None:
+    def _add_type(self, number: int, module: str, name: str, bases: Sequence[str] = ()) -> None:
         self.types[int(number)] = TypeDefinition(str(module), str(name))
+        if bases:
+            self.bases[str(name)] = [str(base) for base in bases]
 
     def _add_name(self, number: int, text: str, hash: int) -> None:
-        self._tell("define_name", number, hash)
+        self._resolver.define_name(number, hash)
         self.names[number] = self.names_by_hash[hash] = str(text)
 
     def _add_key(self, kind: int, hash: int, shown: str) -> None:
         self.keys[int(kind), int(hash)] = str(shown)
 
     def _add_thread(self, number: int, name: str, kind: str = "thread") -> None:
-        self._tell("define_thread", number)
+        self._resolver.define_thread(number)
         self.threads[number] = str(name)
 
     def _add_annotated(self, number: int, name: str) -> None:
-        self._tell("define_annotated", number, self._region(str(name), "annotated"))
+        self._resolver.define_annotated(number, self._region(str(name), "annotated"))
 
     def _add_primitive(self, address: int, kind: str, name: str = "") -> None:
         self.primitives[int(address)].append(PrimitiveDefinition(str(kind), str(name)))
 
     def _add_module_name(self, address: int, name: str) -> None:
-        self._tell("define_namespace", address)
+        self._resolver.define_namespace(address)
         self.modules[address] = str(name)
 
     def _add_facts(self, facts: dict[str, Any]) -> None:
@@ -230,8 +246,7 @@ class Definitions:
             )
             self.sites[number] = site
             shown = (file, line, column, site.function, site.operation)
-            self._tell(
-                "define_site",
+            self._resolver.define_site(
                 number,
                 self._first_sites.setdefault(shown, number),
                 regions[region] if region >= 0 else None,
@@ -239,9 +254,16 @@ class Definitions:
                 first + feeds if feeds >= 0 else 0,
                 kind in _STATEMENTS or (kind == "begin" and region >= 0 and loops[region]),
             )
-        for probe in plan["probes"]:
-            if probe[7] >= 0:
-                self._tell("define_feeding", first + probe[7])
+        for number, probe in enumerate(plan["probes"], first):
+            kind, name, feeds = probe[0], probe[4], probe[7]
+            if feeds >= 0:
+                self._resolver.define_feeding(first + feeds)
+                if kind in _CALLED and name in PRIMITIVE_METHODS:
+                    self._resolver.define_use(first + feeds, "reads")
+                elif kind in _ENTERING:
+                    self._resolver.define_use(number, "enters")
+            if kind in _STORING and _MAKING.search(self.sites[number].text):
+                self._resolver.define_use(number, "makes")
         self._functions += len(functions)
 
     def _region(
@@ -254,8 +276,7 @@ class Definitions:
     ) -> int:
         key = (name, origin, has_loops, is_trampoline, flow)
         if key not in self._regions:
-            self._regions[key] = self._tell(
-                "define_region",
+            self._regions[key] = self._resolver.define_region(
                 self._label(name, origin, flow),
                 self._label(name, "outer", flow),
                 is_function=origin == "function",

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from atomsan.recorder import _log
+from atomsan.recorder import _log, _sync
 from atomsan.recorder.options import RecordingOptions
 from atomsan.recorder.resolving import Recording
 from atomsan.recorder.session import Session, noisy
@@ -74,6 +74,7 @@ class InProcess:
             tape = Tape(self._recording.symbols, self._recording.meta, path, force=force)
             self._recording.output, self._recording.idle = tape.write, tape.flush_if_due
         try:
+            _sync.name_again()
             _log.resume()
             if seed is None:
                 yield tape

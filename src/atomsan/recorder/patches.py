@@ -11,6 +11,7 @@ import ast
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from importlib.machinery import ModuleSpec
+from importlib.util import decode_source
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, NamedTuple
 
@@ -102,18 +103,25 @@ class Patches:
 
 def _marked_codes(module: ModuleType, changes: dict[str, Callable[[AnyFunction], None]]) -> dict[str, CodeType]:
     """The code of these functions with markers; those that look different from what we know are left out."""
-    spec = module.__spec__
-    loader: Any = spec.loader if spec is not None else None
     try:
-        source = loader.get_source(module.__name__)
-        tree = ast.parse(source)
-    except (AttributeError, ImportError, TypeError, SyntaxError):
+        tree = ast.parse(_source_of(module))
+    except (AttributeError, ImportError, OSError, TypeError, SyntaxError):
         return {}
     tree.body = [node for node in tree.body if _keep(node, "", changes)]
     ast.fix_missing_locations(tree)
     found: dict[str, CodeType] = {}
     _collect(compile(tree, module.__file__ or "", "exec", dont_inherit=True), found)
     return {name: _with_markers(found[name]) for name in changes if name in found}
+
+
+def _source_of(module: ModuleType) -> str:
+    spec = module.__spec__
+    loader: Any = spec.loader if spec is not None else None
+    if not hasattr(loader, "get_source"):
+        # that of pytest, which is asked to rewrite the assertions of asyncio too by `-p asyncio`
+        return decode_source(loader.get_data(module.__file__))
+    source: str = loader.get_source(module.__name__)
+    return source
 
 
 def _keep(node: ast.stmt, prefix: str, changes: dict[str, Callable[[AnyFunction], None]]) -> bool:
@@ -150,9 +158,13 @@ def _with_markers(code: CodeType) -> CodeType:
 
 
 def _is_alike(code: CodeType, other: CodeType) -> bool:
-    """Whether one can stand for the other: the source on disk may not be what was loaded."""
-    names = "co_filename", "co_firstlineno", "co_qualname", "co_varnames", "co_freevars", "co_flags", "co_argcount"
-    return all(getattr(code, name) == getattr(other, name) for name in names)
+    """Whether one can stand for the other: the source on disk may not be what was loaded.
+
+    Assertions that pytest has rewritten have variables more.
+    """
+    names = "co_filename", "co_firstlineno", "co_qualname", "co_freevars", "co_flags", "co_argcount"
+    variables = [name for name in code.co_varnames if not name.startswith("@py_")]
+    return variables == list(other.co_varnames) and all(getattr(code, name) == getattr(other, name) for name in names)
 
 
 # How syntax trees are changed. A LookupError says that the function is not the one we know.

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from atomsan.errors import Place
 from atomsan.recorder._naming import Namer
@@ -55,6 +55,27 @@ _HANDS = (
 )
 
 
+# No variable.
+NOWHERE = 0xFFFFFFFF
+
+
+class _Use(NamedTuple):
+    """How a primitive was used first: a row of `_resolve.PRIMITIVE_ROW`."""
+
+    address: int
+    space: int
+    """The namespace of the global that it is the value of, or 0; `name` is that of the global."""
+    name: int
+    variable: int
+    """What it was reached through."""
+    site: int
+    nothing: int
+
+    @property
+    def place(self) -> tuple[int, int]:
+        return (self.space, self.name) if self.space else (0, self.variable)
+
+
 class SymbolNames:
     """Names what the resolver numbered, in the symbol tables of a trace."""
 
@@ -62,8 +83,9 @@ class SymbolNames:
         self.symbols = symbols
         self._definitions = definitions
         self._namer = Namer(definitions, symbols.variables)
-        self._uses: list[tuple[int, int, int]] = []
-        """Of each primitive: its address, and the variable and the site by which it was first used."""
+        self._uses: list[_Use] = []
+        self._locks: dict[tuple[int, int], str] = {}
+        """The labels of locks, by the variables that they were reached through."""
         self._labels: list[str | None] = []
         self._kinds: Counter[str] = Counter()
         self._taken: dict[str, Counter[str]] = {kind: Counter() for kind in ("threads", "locks", "sites", "labels")}
@@ -71,7 +93,7 @@ class SymbolNames:
     def add(self, new: dict[str, NDArray[Any]]) -> None:
         self._namer.add(new["objects"], new["variables"])
         for use in new["primitives"].tolist():
-            self._uses.append(use)
+            self._uses.append(_Use(*use))
             self._labels.append(None)
         for number in new["threads"].tolist():
             self._add(self.symbols.threads, self._definitions.threads.get(number) or f"T{number}")
@@ -105,30 +127,37 @@ class SymbolNames:
         """What a lock, queue, ... is called."""
         label = self._labels[primitive]
         if label is None:
-            address, variable, site = self._uses[primitive]
-            waiting = self._definitions.primitives.get(address)
-            name = self._name_in_source(variable, site)
+            use = self._uses[primitive]
+            waiting = self._definitions.primitives.get(use.address)
+            name = self._definitions.global_name(use.space, use.name) or self._name_in_source(use.variable, use.site)
+            lock = self._locks.get(use.place)
+            if kind == "event" and lock is not None:
+                # the value of one variable: who enters a condition has its lock
+                kind, name = "condition", f"{lock} notification"
             if waiting:
                 # the last one stays: primitives at one address may be defined less often than they are made
                 kind, given = waiting.popleft() if len(waiting) > 1 else waiting[0]
                 name = given or name
             self._kinds[kind] += not name
             label = self._labels[primitive] = self._unique("labels", name or f"{kind} #{self._kinds[kind]}")
+            if kind == "lock" and use.place != (0, NOWHERE):
+                self._locks[use.place] = label
         return label
 
     def _name_in_source(self, variable: int, number: int) -> str:
-        """What the source calls the primitive of a `with` statement: `Account.lock`, as long as there is one of them.
+        """What the source calls a primitive: `Account.lock`, as long as there is one of them.
 
-        At other sites one cannot tell: they may be about something else, which the thread came by before.
+        By the variable that it was reached through, or else by the expression of a `with` statement. At other sites one
+        cannot tell: they may be about something else, which the thread came by before.
         """
-        site = self._definitions.sites.get(number)
-        if site is None or site.kind != "with":
-            return ""
         variables = self.symbols.variables
         if variable < len(variables):
             name, of = variables[variable], variables.get(variable, "object")
             short = name.removesuffix(f" ({of})")
             return name if short in self._taken["labels"] else short
+        site = self._definitions.sites.get(number)
+        if site is None or site.kind != "with":
+            return ""
         head, _, rest = site.expression.partition(".")
         if not site.expression.replace(".", "").isidentifier():
             return ""
@@ -211,7 +240,7 @@ class Recording:
         self.meta = TraceMeta(source, "recording", complete=False)
         self.events = 0
         self._resolver = Resolver(sifts=not self._keeps_unshared)
-        self.definitions.tell(self._resolver)
+        self.definitions.go_on_with(self._resolver)
         self._names = SymbolNames(self.symbols, self.definitions)
 
     def end(self) -> None:
@@ -318,6 +347,8 @@ class Recording:
         messages = self._incoming.read()
         for message in messages:
             self.definitions.add(message)
+        if messages:
+            self.meta.classes = self.definitions.bases
         if messages and self.definitions.facts:
             for fact in _FACTS:
                 setattr(self.meta, fact, self.definitions.facts.get(fact, getattr(self.meta, fact)))

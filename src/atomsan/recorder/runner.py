@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from atomsan.env import for_program
 from atomsan.errors import InputError
+from atomsan.recorder import _signals
 from atomsan.recorder.options import RecordingOptions
 
 if TYPE_CHECKING:
@@ -249,7 +250,7 @@ def signals_passed_on(run: Run) -> Iterator[None]:
 
     def from_terminal(number: int, frame: FrameType | None) -> None:
         # Ctrl-C on a terminal reaches the program without us
-        if not _has_terminal():
+        if not _has_terminal() or _signals.was_sent(number):
             run.send(number)
 
     handlers: dict[int, Any] = dict.fromkeys(OF_A_TERMINAL, from_terminal)
@@ -259,6 +260,8 @@ def signals_passed_on(run: Run) -> Iterator[None]:
         handlers.clear()  # signals come to the main thread, whoever that is
     handled = [number for number in handlers if signal.getsignal(number) not in (signal.SIG_IGN, None)]
     before = {number: signal.signal(number, handlers[number]) for number in handled}
+    for number in handled:
+        _signals.watch(number)
     try:
         yield
     finally:

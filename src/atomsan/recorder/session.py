@@ -35,6 +35,10 @@ Send = Callable[[list[Any]], None]
 
 NOISY_SWITCH_INTERVAL = 1e-5
 
+# So many different texts that are given to `exec` and `eval` are watched: a program can make them without end, and each
+# has sites of its own.
+DYNAMIC_TEXTS = 1000
+
 
 class Session:
     """Records this process from `__enter__` to `__exit__`. There can be one at a time."""
@@ -46,6 +50,8 @@ class Session:
         self._cache = CodeCache(options.cache)
         self._sources: dict[str, _Loaded] = {}
         self._promoted: dict[CodeType, CodeType] = {}
+        self._dynamic_code: dict[tuple[str | bytes, str, str, int], CodeType] = {}
+        """What the texts that the program ran became: the same text is rewritten, and defined to the reader, once."""
         self._next_site = 1
         self._undo = ExitStack()
         self.hook = ImportHook(
@@ -102,9 +108,11 @@ class Session:
         loaded = _Loaded(source, module, file, prepared, [])
         try:
             code, plan = self._compiled(loaded)
-        except (SyntaxError, ValueError):
-            return None  # to run it as it is raises what the program expects
         except Exception as error:
+            if _log.is_programs(error):
+                raise
+            if isinstance(error, SyntaxError | ValueError):
+                return None  # to run it as it is raises what the program expects
             # a defect of ours must not be the program's
             self.failures[file] = f"{type(error).__name__}: {error}"
             self._send(["failure", file, self.failures[file]])
@@ -164,17 +172,27 @@ class Session:
         # with the probes that are there: the plan is the same
         return code if better is None else bind(better, loaded.probes.__getitem__)
 
-    def _dynamic(self, text: str | bytes, mode: str, namespace: dict[str, Any]) -> Any:
+    def _dynamic(self, text: str | bytes, mode: str, namespace: dict[str, Any], flags: int) -> Any:
         """Code for a text that the program is about to run, or the text itself if it has to run as it is."""
-        module = namespace.get("__name__")
+        name = namespace.get("__name__")
+        module = name if isinstance(name, str) else "<string>"
         try:
-            code, plan = compile_instrumented(
-                text, module=module if isinstance(module, str) else "<string>", file="<string>", mode=mode
-            )
-        except Exception:
+            # not of a class of the program's own, which could do anything when it is compared
+            text = str.__str__(text) if isinstance(text, str) else b"".join((text,))
+            key = (text, mode, module, flags)
+            code = self._dynamic_code.get(key)
+            if code is None:
+                if len(self._dynamic_code) >= DYNAMIC_TEXTS:
+                    return text
+                made, plan = compile_instrumented(text, module=module, file="<string>", mode=mode, flags=flags)
+                code = bind(made, self._probes_for(plan, _text(text)).__getitem__)
+                self._dynamic_code[key] = code
+        except Exception as error:
+            if _log.is_programs(error):
+                raise
             return text
-        self.enter_namespace(namespace, plan.module)
-        return bind(code, self._probes_for(plan, _text(text)).__getitem__)
+        self.enter_namespace(namespace, module)
+        return code
 
 
 class _Loaded(NamedTuple):

@@ -131,7 +131,10 @@ class Tape:
         from atomsan.trace.bundle import BundleSource
 
         assert self._directory is not None
-        return BundleSource(self._directory, self.symbols)
+        source = BundleSource(self._directory, self.symbols)
+        # what is on disk for lack of memory has no name that means anything
+        source.meta.source = self.meta.source
+        return source
 
     def batches(self) -> Iterator[Batch]:
         """The events so far: a tape is an event source itself, which can be read again and again."""

@@ -173,6 +173,17 @@ METHODS: dict[str, bool] = {
 }
 
 
+# The methods by which locks, events, queues and the like are used. They have no effects on locations: whoever names the
+# primitive that is used looks at what the method is called on.
+PRIMITIVE_METHODS = frozenset(
+    {
+        *("acquire", "release", "locked", "__enter__", "__exit__", "wait", "wait_for", "notify", "notify_all"),
+        *("set", "is_set", "clear", "put", "put_nowait", "get", "get_nowait", "join", "task_done", "qsize", "empty"),
+        *("full", "result", "set_result", "set_exception", "abort", "reset"),
+    }
+)
+
+
 class Call(NamedTuple):
     """What a function does."""
 

@@ -40,6 +40,17 @@ def _is_test_class(node: ast.ClassDef) -> bool:
     return node.name.startswith("Test") or any("TestCase" in name for name in names)
 
 
+_CALLING = (
+    *(ast.Call, ast.Await, ast.Yield, ast.YieldFrom, ast.With, ast.AsyncWith, ast.For, ast.AsyncFor),
+    *(ast.comprehension, ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef),
+)
+
+
+def calls_out(nodes: Sequence[ast.AST]) -> bool:
+    """Whether code runs other code. Operators do not count: those of an object are methods, with their own regions."""
+    return any(isinstance(node, _CALLING) for part in nodes for node in walk(part))
+
+
 def is_trivial(body: Sequence[ast.stmt]) -> bool:
     """Whether a function does nothing that could be torn apart: no region is needed."""
     return all(

@@ -7,14 +7,22 @@ from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from atomsan.source import forms, positions
-from atomsan.source.effects import FUNCTIONS, METHODS
+from atomsan.source.effects import FUNCTIONS, METHODS, PRIMITIVE_METHODS
 from atomsan.source.entries import is_trivial_lambda
 from atomsan.source.escaping import READS_ARGUMENT
 from atomsan.source.plan import placeholder
 from atomsan.source.rewriting import Rewriter
-from atomsan.source.scopes import FIELDS, ComprehensionNode
+from atomsan.source.scopes import FIELDS, FUNCTION, ComprehensionNode
 
 _TESTED = (ast.Name, ast.Attribute, ast.Subscript)
+_SAMENESS = (ast.Eq, ast.NotEq, ast.Is, ast.IsNot)
+# Who is running: the answer is another in each thread or task, and always the same in one.
+_IDENTITIES = frozenset(
+    {
+        *("threading.get_ident", "threading.current_thread", "threading.get_native_id", "_thread.get_ident"),
+        "asyncio.current_task",
+    }
+)
 
 
 class ExpressionRewriter(Rewriter):
@@ -129,6 +137,8 @@ class ExpressionRewriter(Rewriter):
         return forms.tap_pair(probe, container, key, node, node.ctx)
 
     def _compare(self, node: ast.Compare) -> ast.expr:
+        if len(node.ops) == 1 and isinstance(node.ops[0], _SAMENESS):
+            return self._sameness(node)
         container = node.comparators[0]
         if len(node.ops) > 1 or not isinstance(node.ops[0], ast.In | ast.NotIn) or not self._is_tappable(container):
             self._parts(node)
@@ -149,6 +159,28 @@ class ExpressionRewriter(Rewriter):
         if isinstance(node.ops[0], ast.NotIn):
             return positions.copy(ast.UnaryOp(ast.Not(), answer), node)
         return answer
+
+    def _sameness(self, node: ast.Compare) -> ast.expr:
+        """`self.owner == get_ident()`: what others write there makes no difference, so it is not theirs to be seen."""
+        sides = [node.left, node.comparators[0]]
+        for one, other in (sides, sides[::-1]):
+            if self._is_identity(one) and isinstance(other, ast.Attribute):
+                other.value = self._expr(other.value)
+                if not isinstance(one, ast.Name):
+                    self._parts(one)
+                return node
+        self._parts(node)
+        return node
+
+    def _is_identity(self, node: ast.expr) -> bool:
+        if isinstance(node, ast.Name):
+            return node.id in self._place.identities
+        return isinstance(node, ast.Call) and self.scopes.canonical(self._scope, node.func) in _IDENTITIES
+
+    def _note_identity(self, target: ast.Name, value: ast.expr) -> None:
+        is_own = self._scope.kind == FUNCTION and self._scope.owner(target.id) is self._scope
+        if is_own and self._scope.bound.get(target.id) == 1 and self._is_identity(value):
+            self._place.identities.add(target.id)
 
     def _starred(self, node: ast.Starred) -> ast.expr:
         node.value = self._about("unpack", node.value) if isinstance(node.ctx, ast.Load) else self._expr(node.value)
@@ -172,9 +204,18 @@ class ExpressionRewriter(Rewriter):
 
     def _await(self, node: ast.Await) -> ast.expr:
         text = self._text(node.value)
+        first = len(self.probes)
+        called = self._called_primitive(node.value)
         value = self._expr(node.value)
-        node.value = forms.tap(self._probe("await", node, text=text), value, node.value)
+        feeds = next((probe.feeds for probe in self.probes[first:] if (probe.name, probe.text) == called), -1)
+        node.value = forms.tap(self._probe("await", node, text=text, feeds=feeds), value, node.value)
         return node
+
+    def _called_primitive(self, node: ast.expr) -> tuple[str, str] | None:
+        """Of `jobs.get()` the method and what it is called on, if this may be a primitive."""
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in PRIMITIVE_METHODS:
+            return node.func.attr, self._text(node.func.value)
+        return None
 
     def _yield(self, node: ast.Yield | ast.YieldFrom) -> ast.expr:
         given = node.value

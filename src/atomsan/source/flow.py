@@ -26,18 +26,23 @@ _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
 def call_flow(body: Iterable[ast.stmt] | ast.expr, excluded: frozenset[str] = frozenset()) -> tuple[str, ...]:
-    """The receivers that the rule holds for. `excluded` are names that are modules and the like."""
+    """The receivers that the rule holds for, each with the methods that are called on it: `acc get set`.
+
+    `excluded` are names that are modules and the like.
+    """
     follower = _Follower(excluded)
     if isinstance(body, ast.expr):
         follower.expression(body)
     else:
         follower.block(list(body), _NONE)
-    return tuple(sorted(follower.found))
+    return tuple(" ".join([receiver, *sorted(follower.called[receiver])]) for receiver in sorted(follower.found))
 
 
 class _Follower:
     def __init__(self, excluded: frozenset[str]) -> None:
         self.found: set[str] = set()
+        self.called: dict[str, set[str]] = {}
+        """The methods that are called on each receiver."""
         self._excluded = excluded
         self._holds: dict[str, _Receivers] = {}
         """The receivers of whose calls a variable holds a result."""
@@ -192,9 +197,12 @@ class _Follower:
         flows = _NONE.union(*[self.expression(argument) for argument in node.args])
         for keyword in node.keywords:
             flows |= self.expression(keyword.value)
-        receiver = dotted(node.func.value) if isinstance(node.func, ast.Attribute) else None
+        if not isinstance(node.func, ast.Attribute):
+            return on | flows
+        receiver = dotted(node.func.value)
         if receiver is None or receiver.partition(".")[0] in self._excluded:
             return on | flows
+        self.called.setdefault(receiver, set()).add(node.func.attr)
         if receiver in flows or receiver in self._under:
             self.found.add(receiver)
         return on | flows | {receiver}

@@ -115,7 +115,8 @@ class Probe(NamedTuple):
     """begin, end, suspend, resume, span: the region. aug_*, and the two of an augmented name: that of the statement.
     with: that of the block."""
     feeds: int = -1
-    """The probe (load_attr, load_name, load_cell) whose value is the container that this one is about."""
+    """The probe (load_attr, load_name, load_cell) whose value is the container that this one is about. with: whose
+    value is entered; await: whose value has the method that is awaited."""
 
 
 class Function(NamedTuple):
@@ -144,7 +145,8 @@ class Region(NamedTuple):
     is_trampoline: bool = False
     """A function that only calls another: as an entry function it stands aside, and the other is the entry function."""
     flow: tuple[str, ...] = ()
-    """Receivers (`acc`, `self.pool`) of which the result of one call flows into a later call (DESIGN section 8)."""
+    """Receivers of which the result of one call flows into a later call (DESIGN section 8), each with the methods that
+    are called on it: `acc get set`."""
 
 
 class Plan(NamedTuple):

@@ -31,6 +31,8 @@ class Place:
         self.has_loop_regions = False
         self.aliases: dict[str, int] = {}
         """Local variables that are bound once, to the value of a probe."""
+        self.identities: set[str] = set()
+        """Local variables that are bound once, to the identity of the running thread or task."""
 
 
 class Rewriter:

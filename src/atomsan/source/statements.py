@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, cast
 
 from atomsan.source import forms, positions
-from atomsan.source.entries import is_outer, is_trampoline, is_trivial, takes_receiver
+from atomsan.source.entries import calls_out, is_outer, is_trampoline, is_trivial, takes_receiver
 from atomsan.source.expressions import ExpressionRewriter
 from atomsan.source.plan import operation_placeholder
 from atomsan.source.scopes import CLASS, FunctionNode
@@ -66,6 +66,7 @@ class StatementRewriter(ExpressionRewriter):
 
     def _assign(self, node: ast.Assign) -> ast.stmt:
         if len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+            self._note_identity(node.targets[0], node.value)
             value = self._expr(node.value)
             self._alias(node.targets[0], value)
             if forms.may_be_number(value):
@@ -201,7 +202,11 @@ class StatementRewriter(ExpressionRewriter):
         marks = self._store_marks(self._taken())
         first = node.body[0]
         at = positions.first(first)
-        node.body = [*marks, *self._around(region, at, self._loop_body(node.body))]
+        calls, probes = calls_out(node.body), len(self.probes)
+        body = self._loop_body(node.body)
+        if not calls and len(self.probes) == probes:
+            region = None  # nothing that happens in an iteration is logged
+        node.body = [*marks, *self._around(region, at, body)]
         node.orelse = self._block(node.orelse)
         return node
 
@@ -210,8 +215,11 @@ class StatementRewriter(ExpressionRewriter):
         at = positions.first(node.test)
         first = positions.first(node.body[0])
         is_endless = isinstance(node.test, ast.Constant)
+        calls, probes = calls_out([node.test, *node.body]), len(self.probes)
         node.test = self._test(node.test)
         body = self._loop_body(node.body)
+        if not calls and len(self.probes) == probes:
+            region = None
         if region is None:
             node.body = body
         elif is_endless or node.orelse:

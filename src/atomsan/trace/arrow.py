@@ -95,6 +95,7 @@ _META_TYPES: dict[str, Any] = {
     "command_line": list | None,
     "platform": str | None,
     "seconds": int | float | None,
+    "classes": dict | None,
     "numbered_sites": dict | None,
 }
 
@@ -110,6 +111,7 @@ def meta_content(meta: TraceMeta, symbols: Symbols, events: int, *, complete: bo
         "command_line": meta.command_line,
         "platform": meta.platform or platform.platform(),
         "seconds": meta.seconds,
+        "classes": meta.classes,
         "source": meta.source,
         "tool": f"atomsan {__version__}",
     }
@@ -132,6 +134,7 @@ def trace_meta(content: Any, symbols: Symbols, format: str, source: str) -> Trac
     for key in ("events", "seconds"):
         if known[key] is not None and not 0 <= known[key] < float("inf"):
             raise InputError(f"{key!r} is out of range", source=source)
+    known["classes"] = _classes(known["classes"] or {}, source)
     numbered = known.pop("numbered_sites")
     if numbered is not None:
         limits = {"first": 1 << 40, "count": MAX_SYMBOLS + 1}
@@ -139,6 +142,13 @@ def trace_meta(content: Any, symbols: Symbols, format: str, source: str) -> Trac
             raise InputError("'numbered_sites' is wrong", source=source)
         symbols.sites.names.number_from(numbered["first"], numbered["count"])
     return TraceMeta(source, format, **known)
+
+
+def _classes(content: dict[Any, Any], source: str) -> dict[str, list[str]]:
+    for bases in content.values():
+        if not isinstance(bases, list) or not all(isinstance(base, str) for base in bases):
+            raise InputError("'classes' is wrong", source=source)
+    return content
 
 
 def first_line(error: BaseException) -> str:

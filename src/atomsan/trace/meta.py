@@ -19,5 +19,7 @@ class TraceMeta:
     """How long the recorded run took, where the trace knows it."""
     events: int | None = None
     """How many events there are, where that is known before reading them."""
+    classes: dict[str, list[str]] = field(default_factory=dict)
+    """Of a recorded program: the base classes of its classes, for those that have other bases than `object`."""
     warnings: list[str] = field(default_factory=list)
     """What a reader had to say about the input and could live with."""

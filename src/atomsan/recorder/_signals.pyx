@@ -1,0 +1,48 @@
+# cython: language_level=3, freethreading_compatible=True
+"""Who sent a signal: a terminal, to everybody in its foreground, or somebody, to this process.
+
+Python's handlers are not told. So each handler that Python has installed is called by one of ours, which is.
+"""
+
+cdef extern from * nogil:
+    """
+    #include <signal.h>
+    #include <string.h>
+
+    #define ATOMSAN_SIGNALS 65
+    static volatile sig_atomic_t atomsan_was_sent[ATOMSAN_SIGNALS];
+    static void (*atomsan_python[ATOMSAN_SIGNALS])(int);
+
+    static void atomsan_handler(int number, siginfo_t *info, void *context) {
+        (void)context;
+        atomsan_was_sent[number] = info != NULL && (info->si_code == SI_USER || info->si_code == SI_QUEUE
+    #ifdef SI_TKILL
+                                                    || info->si_code == SI_TKILL
+    #endif
+        );
+        atomsan_python[number](number);
+    }
+
+    static int atomsan_watch(int number) {
+        struct sigaction action;
+        if (number <= 0 || number >= ATOMSAN_SIGNALS || sigaction(number, NULL, &action) < 0) return -1;
+        if (action.sa_flags & SA_SIGINFO || action.sa_handler == SIG_DFL || action.sa_handler == SIG_IGN) return -1;
+        atomsan_python[number] = action.sa_handler;
+        atomsan_was_sent[number] = 0;
+        action.sa_sigaction = atomsan_handler;
+        action.sa_flags |= SA_SIGINFO;
+        return sigaction(number, &action, NULL);
+    }
+    """
+    int watch_signal "atomsan_watch"(int number)
+    int atomsan_was_sent[65]
+
+
+def watch(int number):
+    """After `signal.signal`, until the next one for this signal. False: it cannot be told who sends it."""
+    return watch_signal(number) == 0
+
+
+def was_sent(int number):
+    """Whether the last signal of this number was sent to this process; or else by the terminal to its foreground."""
+    return 0 < number < 65 and atomsan_was_sent[number] != 0

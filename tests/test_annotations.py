@@ -88,3 +88,45 @@ def test_an_exception_passes_through_a_block() -> None:
 def test_what_cannot_be_atomic() -> None:
     with pytest.raises(TypeError, match="not int"):
         atomsan.atomic(3)  # type: ignore[call-overload]
+
+
+def test_units_and_sets_leave_what_they_decorate_alone() -> None:
+    def function(account: object) -> object:
+        return account
+
+    class Account:
+        pass
+
+    assert atomsan.unit_for("account")(function) is function
+    assert atomsan.atomic_set("x", "y", name="money")(Account) is Account
+    for wrong in (atomsan.unit_for, atomsan.atomic_set):
+        with pytest.raises(TypeError, match="takes the names of"):
+            wrong(function)  # type: ignore[arg-type]
+        with pytest.raises(TypeError, match="takes the names of"):
+            wrong()
+
+
+def test_units_and_sets_stand_in_the_trace(module_directory: Path) -> None:
+    source = """
+import atomsan
+
+class Outer:
+    @atomsan.atomic_set("x", "y")
+    @atomsan.atomic_set("z", name="rest")
+    class Inner:
+        def get(self): return self.x
+
+@atomsan.unit_for("one", "other")
+def both(one, other):
+    one.x = 1
+    return one.get() + one.get()
+"""
+    (module_directory / "units_and_sets.py").write_text(source)
+    with atomsan.recording(include=["units_and_sets"]) as tape:
+        module = importlib.import_module("units_and_sets")
+        module.both(module.Outer.Inner(), None)
+    opened = tape.reopened()
+    assert opened.meta.sets == {"Outer.Inner": ["x", "y"], "Outer.Inner:rest": ["z"]}
+    regions = opened.symbols.regions
+    number = next(number for number in range(len(regions)) if regions[number] == "units_and_sets:both")
+    assert regions.get(number, "flow").splitlines() == ["!one get", "!other"]

@@ -14,8 +14,8 @@ from cli.running import environment
 def test_names() -> None:
     assert set(atomsan.__all__) == {
         *("load", "parse", "open_trace", "Trace", "TraceBuilder"),
-        *("check", "Report", "Finding", "Specification"),
-        *("recording", "atomic", "not_atomic"),
+        *("check", "sets", "Report", "Finding", "Specification"),
+        *("recording", "atomic", "not_atomic", "unit_for", "atomic_set"),
         *("AtomSanError", "InputError", "OutputError", "__version__"),
     }
     for name in atomsan.__all__:

@@ -14,7 +14,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "atomsan"
 # The rooms in the order of the flow: a room may import itself and those before it.
 ROOMS = [
     *("leaves", "source", "trace", "recorder", "checkers", "predict", "findings", "reports"),
-    *("checking", "refining", "running", "config", "pytest_plugin", "cli"),
+    *("material", "explaining", "setwise", "checking", "refining", "running", "config", "pytest_plugin", "cli"),
 ]
 LEAVES = {"errors", "env", "types", "worker", "annotations", ""}
 

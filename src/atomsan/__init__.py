@@ -13,6 +13,7 @@
     for batch in atomsan.open_trace("t.std").batches(): ...     # a trace too large for memory
     report = atomsan.check("t.std")                     # or a Trace; algorithm="davida", spec="spec.toml", first=True
     report.verdict, report.serializable, report.violations, report.findings, report.to_dict()
+    report = atomsan.sets("t.std", sets={"S": ["x", "y"]}, declared={"m1": ["S"]})      # each atomic set by itself
 
 Bad input raises `atomsan.InputError`, a result that cannot be written `atomsan.OutputError`.
 Importing the package costs next to nothing: a name is loaded when it is first used.
@@ -23,12 +24,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from atomsan.annotations import atomic, not_atomic
+    from atomsan.annotations import atomic, atomic_set, not_atomic, unit_for
     from atomsan.checking import check
     from atomsan.errors import AtomSanError, InputError, OutputError
     from atomsan.findings.finding import Finding
     from atomsan.findings.report import Report
     from atomsan.recorder.inprocess import recording
+    from atomsan.setwise import sets
     from atomsan.source.spec import Specification
     from atomsan.trace.builder import TraceBuilder
     from atomsan.trace.reading import load, open_trace, parse
@@ -47,12 +49,15 @@ __all__ = [
     "TraceBuilder",
     "__version__",
     "atomic",
+    "atomic_set",
     "check",
     "load",
     "not_atomic",
     "open_trace",
     "parse",
     "recording",
+    "sets",
+    "unit_for",
 ]
 
 _HOMES = {
@@ -65,12 +70,15 @@ _HOMES = {
     "Trace": "atomsan.trace.trace",
     "TraceBuilder": "atomsan.trace.builder",
     "atomic": "atomsan.annotations",
+    "atomic_set": "atomsan.annotations",
     "check": "atomsan.checking",
     "load": "atomsan.trace.reading",
     "not_atomic": "atomsan.annotations",
     "open_trace": "atomsan.trace.reading",
     "parse": "atomsan.trace.reading",
     "recording": "atomsan.recorder.inprocess",
+    "sets": "atomsan.setwise",
+    "unit_for": "atomsan.annotations",
 }
 
 

@@ -1,4 +1,4 @@
-"""What the user can say in code about atomicity: `atomic`, `not_atomic`.
+"""What the user can say in code about atomicity: `atomic`, `not_atomic`, `unit_for`, `atomic_set`.
 
     @atomsan.atomic                      # every call of this function is meant to be atomic
     def transfer(a, b, amount): ...
@@ -9,7 +9,13 @@
     @atomsan.not_atomic                  # a loop over requests: what it calls is looked at
     def serve(): ...
 
-The decorators return the function itself: the recorder finds them in the source. The block asks whether anybody is
+    @atomsan.unit_for("shop")            # one step on the data of this argument, whatever it calls on it
+    def buy(shop, item): ...
+
+    @atomsan.atomic_set("checking", "savings")   # these fields belong together; the others are each by themselves
+    class Account: ...
+
+The decorators return what they decorate: the recorder finds them in the source. The block asks whether anybody is
 recording, and costs a look-up if nobody is.
 """
 
@@ -20,6 +26,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar, overload
 
 _F = TypeVar("_F", bound=Callable[..., Any])
+_C = TypeVar("_C", bound=type)
 
 _LOG = "atomsan.recorder._log"
 
@@ -59,3 +66,29 @@ def atomic(what: str | _F) -> AtomicBlock | _F:
 def not_atomic(function: _F) -> _F:
     """Say that a function is not meant to be atomic: the regions inside it are looked at."""
     return function
+
+
+def unit_for(*parameters: str) -> Callable[[_F], _F]:
+    """Say that a function is one step on the data of these arguments, though it only calls their methods."""
+    _check_names("unit_for", "parameters", parameters)
+
+    def mark(function: _F) -> _F:
+        return function
+
+    return mark
+
+
+def atomic_set(*fields: str, name: str = "") -> Callable[[_C], _C]:
+    """Say that these fields of a class belong together. With a `name`, a class can have several such sets."""
+    _check_names("atomic_set", "fields", fields)
+
+    def mark(cls: _C) -> _C:
+        return cls
+
+    return mark
+
+
+def _check_names(what: str, of: str, names: tuple[object, ...]) -> None:
+    """Without this, a decorator that lacks its arguments would put a function in the place of a function."""
+    if not names or not all(isinstance(name, str) for name in names):
+        raise TypeError(f"{what} takes the names of {of}")

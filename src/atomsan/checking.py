@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 import numpy as np
 
@@ -19,31 +19,28 @@ from atomsan.checkers import auto
 from atomsan.checkers.loop import Run, run_checkers
 from atomsan.checkers.registry import CHECKERS
 from atomsan.errors import InputError
+from atomsan.explaining import explained
 from atomsan.findings.report import NamedTransactions, Report, TraceFacts, Verdict
+from atomsan.material import Material, is_over, is_recorded
+from atomsan.setwise import SetRun
 from atomsan.source.spec import Specification, read_spec
-from atomsan.trace.events import BATCH_EVENTS, Batch, Op
-from atomsan.trace.reading import open_trace
-from atomsan.trace.regions import OURS, Regions
-from atomsan.trace.trace import Trace
+from atomsan.trace.events import Op
 from atomsan.trace.validation import Checked
 from atomsan.types import RepeatingChecker
 
 if TYPE_CHECKING:
     from atomsan.checkers.flat import FlatBatch
     from atomsan.checkers.results import Result
-    from atomsan.errors import Place
     from atomsan.findings.finding import Finding
-    from atomsan.findings.locks import HeldAt
     from atomsan.findings.making import Namer
-    from atomsan.trace.symbols import Symbols
+    from atomsan.material import Watching
+    from atomsan.trace.trace import Trace
     from atomsan.types import Checker, EventSource, Reopenable
 
 # Events in a batch: few enough to stay in the cache from stage to stage, and to stop soon when the time is up.
 CHECKED_AT_ONCE = 1 << 16
 # If one violation is enough, it pays to look for it more often.
 FIRST_EVERY = 1 << 12
-
-Watching = Callable[["Opened"], AbstractContextManager[Callable[[Sized], None]]]
 
 
 def check(
@@ -72,7 +69,10 @@ def check(
     beside = auto.SHOWS_CYCLES if names.with_auto and not material.again else None
     deadline = None if timeout is None else time.monotonic() + timeout
     wanted = [*names.checkers, *([beside] if beside else [])]
-    one = _Pass(material, wanted, first=first, deadline=deadline, with_lens="davida" in names.checkers)
+    # Whether data can be seen or left inconsistent is asked set by set, in passes of their own. Where the trace comes
+    # only once, it is asked beside the others, and sets are told apart by the accesses of each witness.
+    with_lens = "davida" in names.checkers and not material.again
+    one = _Pass(material, wanted, first=first, deadline=deadline, with_lens=with_lens)
     one.run(watching)
     results = [result for result in one.results if result.algorithm in names.checkers]
     cycle: _Pass | None = one if beside else None
@@ -84,11 +84,15 @@ def check(
         from atomsan.findings.making import bare_cycle
 
         findings = _cycle(cycle) or _closings(one, results) or [bare_cycle()]
-    if one.is_recorded and "davida" in names.checkers:
-        findings = _sorted_out(one, findings, _ours(one, rules))
     stopped = one.stopped or (cycle.stopped if cycle else None)
+    if one.is_recorded and "davida" in names.checkers:
+        if material.again and not stopped:
+            of_data, stopped = _inside_sets(material, rules, deadline, watching)
+        else:
+            of_data = _by_the_lens(one)
+        findings = _sorted_out(findings, of_data, _ours(one, rules))
     if explain and not stopped and any(finding.witness for finding in findings):
-        findings, stopped = _explained(material, cycle or one, findings, _ours(one, rules), deadline, watching)
+        findings, stopped = explained(material, (cycle or one).source, findings, _ours(one, rules), deadline, watching)
     if one.is_recorded and material.again and not stopped and _has_marked(one, rules):
         marked, stopped = _inside_marked(material, first=first, deadline=deadline, watching=watching)
         known = {finding.id for finding in marked}
@@ -113,80 +117,6 @@ def expanded(names: Sequence[str]) -> Names:
     members = (member for name in names for member in (auto.MEMBERS if name == auto.NAME else (name,)))
     checkers = list(dict.fromkeys(members))
     return Names(", ".join(dict.fromkeys(names)), checkers, auto.NAME in names)
-
-
-class Material:
-    """What is to be checked, as a source under a specification; `again` says whether it can be read more than once."""
-
-    def __init__(
-        self,
-        trace: Trace | str | os.PathLike[str] | BinaryIO | EventSource | Reopenable,
-        spec: Specification,
-        *,
-        split_all: bool = False,
-        lenient: bool = False,
-        format: str | None = None,
-    ) -> None:
-        self._trace = trace
-        self._spec = spec
-        self._split_all = split_all
-        self._lenient = lenient
-        self._format = format
-        # what was recorded gives a source as often as one is asked for
-        self.again = isinstance(trace, Trace) or hasattr(trace, "reopened")
-        if isinstance(trace, str | os.PathLike):
-            # a pipe has a path too, and can be read once
-            self.again = os.path.isfile(trace) or os.path.isdir(trace)
-
-    def under(self, default: str) -> Material:
-        """The same, with another default of the specification."""
-        spec = replace(self._spec, default=default)
-        return Material(self._trace, spec, split_all=self._split_all, lenient=self._lenient, format=self._format)
-
-    def open(self, batch_events: int = BATCH_EVENTS) -> Opened:
-        if hasattr(self._trace, "reopened"):
-            source: EventSource = self._trace.reopened()
-        elif hasattr(self._trace, "batches"):
-            source = cast("EventSource", self._trace)
-        else:
-            source = open_trace(self._trace, format=self._format, lenient=self._lenient, batch_events=batch_events)
-        return Opened(source, Regions(source, self._spec.is_atomic, split_all=self._split_all), batch_events)
-
-
-class Opened:
-    """A source on its way to the checkers: its batches are cut where they are large."""
-
-    def __init__(self, original: EventSource, source: Regions, batch_events: int) -> None:
-        self.original = original
-        self._source = source
-        self._most = batch_events
-        self.symbols = source.symbols
-        self.meta = source.meta
-        self.reading = False
-        """Whether it is at work on the next batch, or waits for it to come."""
-
-    def batches(self) -> Iterator[Batch]:
-        self.reading = True
-        for batch in self._source.batches():
-            self.reading = False
-            for start in range(0, len(batch), self._most):
-                yield batch[start : start + self._most]
-            self.reading = True
-        self.reading = False
-
-    @property
-    def events(self) -> int:
-        """How many events of the trace were read."""
-        return self._source.events
-
-    def place(self, event: int) -> Place:
-        return self._source.place(event)
-
-    def fraction(self) -> float | None:
-        return self._source.fraction()
-
-    def close(self) -> None:
-        self._source.close()
 
 
 class FirstOnly:
@@ -253,10 +183,8 @@ class _Pass:
     ) -> None:
         size = FIRST_EVERY if first else CHECKED_AT_ONCE
         made = auto.made(names)
-        self.size = size
-        """The largest batch. It decides how far beyond the last event of interest a trace is read, and validated."""
         self.source = material.open(size)
-        self.is_recorded = _is_recorded(self.source)
+        self.is_recorded = is_recorded(self.source)
         if with_lens and self.is_recorded:
             from atomsan.checkers.lens import DataOnly
 
@@ -289,7 +217,7 @@ class _Pass:
     def _told_by_the_clock(self) -> str | None:
         """Why the pass was stopped. To the loop, the alarm at the end of the time is an interrupt like any other."""
         stopped = self._run.stopped
-        if stopped and _is_over(self._deadline):
+        if stopped and is_over(self._deadline):
             for result in self._run.results:
                 result.reason = "out of time" if result.reason == stopped else result.reason
             return "out of time"
@@ -357,13 +285,6 @@ def _closings(run: _Pass, results: Sequence[Result]) -> list[Finding]:
     return [closed(result.closing, run.names) for result in results if result.closing][:1]
 
 
-def _is_recorded(source: Opened) -> bool:
-    """Whether there are regions that nobody but us said are atomic. A recording that still runs will have some."""
-    regions = source.symbols.regions
-    origins = {regions.get(number, "origin") for number in range(len(regions))}
-    return source.meta.format == "recording" or not origins.isdisjoint(OURS)
-
-
 def _ours(run: _Pass, rules: Specification) -> Callable[[str], bool]:
     """Whether we chose a region of this name, and not the user."""
     regions = run.source.symbols.regions
@@ -371,13 +292,27 @@ def _ours(run: _Pass, rules: Specification) -> Callable[[str], bool]:
     return lambda name: name not in annotated and not rules.names(name)
 
 
-def _sorted_out(run: _Pass, findings: list[Finding], is_ours: Callable[[str], bool]) -> list[Finding]:
-    """Findings and notes of a recorded program. A note says why it is none."""
-    from atomsan.findings.counting import sorted_out
+def _inside_sets(
+    material: Material, rules: Specification, deadline: float | None, watching: Watching
+) -> tuple[list[Finding], str | None]:
+    """Where the data of one atomic set can be seen or left inconsistent; and why the passes stopped, if they did."""
+    run = SetRun(material, "projection", rules.sets or None, deadline=deadline)
+    run.run(watching)
+    return run.findings(), run.stopped
+
+
+def _by_the_lens(run: _Pass) -> list[Finding]:
+    """What was found by looking at data only."""
     from atomsan.findings.making import findings_of
 
-    (lens,) = (result for result in run.results if result.algorithm == "davida, data only")
-    of_data = findings_of(lens.witnesses, run.names) if lens.witnesses else []
+    lenses = [result for result in run.results if result.algorithm == "davida, data only"]
+    return [finding for lens in lenses if lens.witnesses for finding in findings_of(lens.witnesses, run.names)]
+
+
+def _sorted_out(findings: list[Finding], of_data: list[Finding], is_ours: Callable[[str], bool]) -> list[Finding]:
+    """Findings and notes of a recorded program. A note says why it is none."""
+    from atomsan.findings.counting import sorted_out
+
     found, notes = sorted_out(findings, of_data, is_ours)
     return [*found, *notes]
 
@@ -398,70 +333,7 @@ def _inside_marked(
     findings = _findings(run, run.results)
     if run.stopped or not any(finding.witness for finding in findings):
         return findings, run.stopped
-    return _explained(marked, run, findings, lambda name: False, deadline, watching)
-
-
-def _explained(
-    material: Material,
-    run: _Pass,
-    findings: list[Finding],
-    is_ours: Callable[[str], bool],
-    deadline: float | None,
-    watching: Watching,
-) -> tuple[list[Finding], str | None]:
-    """The findings with what is around their steps, as far as the trace can be read again; why not, if stopped."""
-    from atomsan.findings.locks import HeldAt, has_locks, with_locks, without_locks
-
-    if not run.is_recorded and not has_locks(run.source.symbols):
-        return without_locks(findings), None
-    if not material.again:
-        return findings, None
-    held = HeldAt.steps_of(findings)
-    source = material.open(run.size)
-    stopped: str | None = None
-    try:
-        with watching(source) as watch:
-            for batch in source.batches():
-                if held.feed(batch, source.symbols):
-                    break
-                watch(batch)
-                if _is_over(deadline):
-                    stopped = "out of time"
-                    break
-    except KeyboardInterrupt:
-        stopped = "out of time" if _is_over(deadline) else "interrupted"
-    finally:
-        source.close()
-    findings = with_locks(findings, held.found)
-    return (_placed(findings, held, source.symbols, is_ours) if run.is_recorded else findings), stopped
-
-
-def _placed(
-    findings: Sequence[Finding], held: HeldAt, symbols: Symbols, is_ours: Callable[[str], bool]
-) -> list[Finding]:
-    """Findings of a recorded program where they belong: in the smallest region, and among the notes if they are such.
-
-    One that is seen in several ways is a finding if one of them is.
-    """
-    from atomsan.findings.counting import reconsidered
-    from atomsan.findings.finding import merged
-    from atomsan.findings.locks import innermost, regions_around
-    from atomsan.findings.making import placed_in
-
-    around = regions_around(held.inside, symbols)
-    found: list[Finding] = []
-    notes: list[Finding] = []
-    for finding in findings:
-        region = innermost(finding, held.inside)
-        judged = reconsidered(finding, around) if is_ours(finding.region) else finding
-        placed = judged if region is None else placed_in(judged, symbols.regions[region])
-        (found if placed.why is None else notes).append(placed)
-    ids = {finding.id for finding in found}
-    return [*merged(found), *merged(note for note in notes if note.id not in ids)]
-
-
-def _is_over(deadline: float | None) -> bool:
-    return deadline is not None and time.monotonic() >= deadline
+    return explained(marked, run.source, findings, lambda name: False, deadline, watching)
 
 
 def _report(

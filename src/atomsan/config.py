@@ -126,14 +126,14 @@ class Argument(NamedTuple):
 
 
 _RECORDING = ("run", "record")
-_CHECKING = ("run", "check", "refine")
-_READING = ("check", "refine", "stats", "validate", "convert")
+_CHECKING = ("run", "check", "sets", "refine")
+_READING = ("check", "sets", "refine", "stats", "validate", "convert")
 
 ARGUMENTS: tuple[Argument, ...] = (
     Argument(name="trace", verbs=("stats",), metavar="TRACE", help="The trace; - is standard input."),
     Argument(
         name="traces",
-        verbs=("check", "validate"),
+        verbs=("check", "sets", "validate"),
         metavar="TRACE",
         help="The traces; - is standard input.",
         repeated=True,
@@ -302,7 +302,7 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         name="all",
-        verbs=("run", "check"),
+        verbs=("run", "check", "sets"),
         type=bool,
         default=False,
         help="Print notes too: what is worth knowing, and counts for nothing.",
@@ -339,11 +339,30 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         name="timeout",
-        verbs=("check",),
+        verbs=("check", "sets"),
         type=float,
         metavar="S",
         help="Stop after so many seconds for each trace, and report what was found so far (exit code 3).",
         example="--timeout 60",
+    ),
+    Option(
+        name="sets",
+        verbs=("sets",),
+        type=str,
+        metavar="FILE",
+        in_file=False,
+        help="The atomic sets, in TOML or JSON: a table 'sets' of variables (names or globs; of a recorded program, "
+        "fields of classes), and if need be a table 'declared' of the sets that each region is a unit of work on.",
+        example="--sets sets.toml",
+    ),
+    Option(
+        name="method",
+        verbs=("sets",),
+        type=str,
+        choices=("patterns", "projection", "both"),
+        default="both",
+        help="How to check: the 14 patterns of accesses, the exact answer for each set, or both in one pass.",
+        example="--method projection",
     ),
     Option(
         name="max_rounds",
@@ -384,7 +403,7 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         name="split_at_waits",
-        verbs=("check", "refine"),
+        verbs=("check", "sets", "refine"),
         type=bool,
         default=False,
         help="Split every region where it waits for another thread, not only those AtomSan chose itself.",
@@ -392,7 +411,7 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         name="format",
-        verbs=("run", "check", "algorithms", "stats", "validate", "debug"),
+        verbs=("run", "check", "sets", "algorithms", "stats", "validate", "debug"),
         type=str,
         choices=("text", "json"),
         default="text",
@@ -401,7 +420,7 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         name="output",
-        verbs=("run", "check", "stats", "validate"),
+        verbs=("run", "check", "sets", "stats", "validate"),
         type=str,
         short="-o",
         metavar="FILE",
@@ -422,7 +441,7 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         name="limit",
-        verbs=("run", "check"),
+        verbs=("run", "check", "sets"),
         type=int,
         metavar="N",
         default=20,

@@ -13,8 +13,9 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from atomsan.checking import Watching, check
+from atomsan.checking import check
 from atomsan.errors import InputError
+from atomsan.material import Watching
 from atomsan.source.spec import Specification, literal
 
 if TYPE_CHECKING:

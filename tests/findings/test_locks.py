@@ -13,9 +13,9 @@ import pytest
 
 import atomsan
 from atomsan import Finding, Report, Specification, Trace, TraceBuilder
-from atomsan.checking import Opened
 from atomsan.findings.finding import Hold
 from atomsan.findings.locks import HeldAt, with_locks
+from atomsan.material import Opened
 from atomsan.trace.events import Op
 from strategies import random_steps
 

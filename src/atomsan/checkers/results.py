@@ -113,6 +113,8 @@ class Witness:
     blamed: Transaction | None
     count: int = 1
     """How many violations look the same: same region, same locations, same places."""
+    found_by: tuple[str, ...] = ()
+    """Which methods found it, where a checker has several."""
 
 
 @dataclass

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING
 
 from atomsan.cli.exits import Exit, say
@@ -12,8 +12,8 @@ from atomsan.cli.tell import Watch, counted, progress, result_format, write_text
 from atomsan.errors import InputError
 
 if TYPE_CHECKING:
-    from atomsan.checking import Opened
     from atomsan.findings.report import Report
+    from atomsan.material import Opened
     from atomsan.source.spec import Specification
 
 
@@ -46,6 +46,37 @@ def check(
       atomsan check runs/*.atomtrace --spec spec.toml --split-at-waits -o report.json --quiet
       zcat t.csv.gz | atomsan check - --input-format csv --lenient --timeout 60 --format json
     """
+    rules = specification(spec, atomic, not_atomic)
+
+    def checked(trace: str) -> Report:
+        from atomsan.checking import check
+
+        return check(
+            trace,
+            algorithm or "auto",
+            rules,
+            first,
+            timeout=timeout,
+            split_at_waits=split_at_waits,
+            lenient=lenient,
+            format=input_format,
+            watching=watching("checking", timeout, quiet=quiet),
+        )
+
+    return report_on(traces, checked, timeout, format, output, limit, all, quiet)
+
+
+def report_on(
+    traces: list[str],
+    checked: Callable[[str], Report],
+    timeout: float | None,
+    format: str,
+    output: list[str],
+    limit: int,
+    all: bool,
+    quiet: bool,
+) -> int:
+    """Check each trace and tell of it at once, and at the end write the files. The exit code."""
     from atomsan.reports.text import as_text
 
     for name in output:
@@ -54,12 +85,11 @@ def check(
         raise InputError("--limit must not be negative")
     if timeout is not None and timeout <= 0:
         raise InputError("--timeout must be more than 0")
-    rules = specification(spec, atomic, not_atomic)
     reports: list[Report] = []
     code = Exit.FINE
     for trace in traces:
         try:
-            report = _checked(trace, algorithm, rules, first, timeout, split_at_waits, input_format, lenient, quiet)
+            report = checked(trace)
         except InputError as error:
             if len(traces) == 1:
                 raise
@@ -87,35 +117,15 @@ def specification(spec: str | None, atomic: list[str], not_atomic: list[str]) ->
     return start.adding(atomic=atomic, not_atomic=not_atomic)
 
 
-def _checked(
-    trace: str,
-    algorithm: list[str],
-    rules: Specification,
-    first: bool,
-    timeout: float | None,
-    split_at_waits: bool,
-    input_format: str | None,
-    lenient: bool,
-    quiet: bool,
-) -> Report:
-    from atomsan.checking import check
+def watching(what: str, timeout: float | None, *, quiet: bool) -> Callable[[Opened], AbstractContextManager[Watch]]:
+    """A progress bar around a pass over a trace, and an alarm at the end of the time."""
 
     @contextmanager
-    def watching(source: Opened) -> Iterator[Watch]:
-        with alarm(timeout, source), progress("checking", source, quiet=quiet) as watch:
+    def around(source: Opened) -> Iterator[Watch]:
+        with alarm(timeout, source), progress(what, source, quiet=quiet) as watch:
             yield watch
 
-    return check(
-        trace,
-        algorithm or "auto",
-        rules,
-        first,
-        timeout=timeout,
-        split_at_waits=split_at_waits,
-        lenient=lenient,
-        format=input_format,
-        watching=watching,
-    )
+    return around
 
 
 @contextmanager

@@ -15,6 +15,7 @@ VERBS: dict[str, str] = {
     "run": "Run a Python program, and find the atomicity violations in it.",
     "record": "Run a Python program, and record it to be checked later.",
     "check": "Was it atomic? The violations that happened in traces.",
+    "sets": "Is each object's data consistent? The same, for each atomic set.",
     "refine": "Infer which regions are atomic, by iterative refinement.",
     "algorithms": "What check can run: properties, promises, cost, papers.",
     "stats": "What is in a trace: events, threads, locks, variables, transactions.",

@@ -10,6 +10,7 @@ later than it leaves it. Somebody else came in between there, and nowhere else; 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
@@ -31,6 +32,8 @@ WHOLE = "it rests on a key that cannot be told apart from others: the whole cont
 NOBODY = "no region alone is to blame"
 ACROSS = "the two accesses are of different objects: each of them is seen and left as it should be"
 NO_FLOW = "the region only calls methods of the object, and nothing that one call returns goes into a later one"
+LET_IN = "the lock is released inside its own block and taken again: others are let in, and what they did is looked at"
+PHASES = "it goes through values that are written down as they are, and each of them is meant to be seen"
 CHECKED_AGAIN = "what was read without the lock is only looked at, and read again under the lock before it counts"
 
 # Access and access: the orders that data makes.
@@ -49,6 +52,8 @@ class Around(NamedTuple):
     has_flow: bool
     """Whether a result of one call flows into a later call on the same object."""
     since: int
+    is_unit: bool = False
+    """Whether the user said that it is one step on an argument (`atomsan.unit_for`)."""
 
 
 class Turn(NamedTuple):
@@ -75,9 +80,14 @@ def sorted_out(
         if not is_ours(finding.region):
             findings.append(finding)
         elif finding.id not in seen:
-            why = _why_no_cycle(finding) if finding.kind == "cycle" else ORDER_ONLY
+            why = _why_no_cycle(finding) if finding.kind == "cycle" else _why_no_set(finding)
             (findings if why is None else notes).append(replace(finding, why=why))
     return _in_order(findings), _in_order(notes)
+
+
+def judged(findings: Iterable[Finding]) -> list[Finding]:
+    """Findings inside one set of a recorded program. Those that are none say why."""
+    return [replace(finding, why=_why_not(finding)) for finding in findings]
 
 
 def reconsidered(finding: Finding, around: Mapping[int, Sequence[Around]]) -> Finding:
@@ -89,7 +99,16 @@ def reconsidered(finding: Finding, around: Mapping[int, Sequence[Around]]) -> Fi
             return replace(finding, why=NO_FLOW)
         if _is_checked_again(turn):
             return replace(finding, why=CHECKED_AGAIN)
+        if _lets_others_in(turn, around):
+            return replace(finding, why=LET_IN)
     return finding
+
+
+def _why_no_set(finding: Finding) -> str:
+    """Why a violation that is inside no set is none that counts."""
+    if not finding.witness or not all(step.op in _DATA for step in finding.witness):
+        return ORDER_ONLY
+    return _why_not(finding) or NO_FLOW
 
 
 def _why_no_cycle(finding: Finding) -> str | None:
@@ -102,10 +121,12 @@ def _why_no_cycle(finding: Finding) -> str | None:
 def _why_not(finding: Finding) -> str | None:
     """Why a violation on data is no finding, if it is none."""
     turns = _turns(finding)
-    if _rests_on_what_commutes(finding, turns):
+    if _rests_on_what_commutes(finding, turns) or (turns and all(map(_is_sum, turns))):
         return COMMUTES
     if any(step.field == ANY_KEY for step in finding.witness):
         return WHOLE
+    if turns and all(map(_is_phase, turns)):
+        return PHASES
     if any(turn.enters.data != turn.leaves.data for turn in turns):
         return ACROSS
     return None
@@ -157,18 +178,55 @@ def _commutes(one: ShownStep, other: ShownStep) -> bool:
     return one.field == ELEMENT and one.operation == other.operation == "add"
 
 
+def _is_sum(turn: Turn) -> bool:
+    """Whether others only add to what the region adds to: `self.active += 1; work(); self.active -= 1`.
+
+    The sum is the same in every order, if none of them came in between the reading and the writing of one addition.
+    """
+    ops = [(step.op, step.target) for step in (turn.leaves, turn.after, turn.before, turn.enters)]
+    target = turn.leaves.target
+    is_whole = ops == [("write", target), ("read", target), ("write", target), ("read", target)]
+    return is_whole and all(_adds(step) for step in turn)
+
+
+def _adds(step: ShownStep) -> bool:
+    """Whether something is added to the location there, or taken off it."""
+    text = step.site.text if step.site and step.site.text else ""
+    added_to, sign, _ = text.replace("-=", "+=").partition("+=")
+    return bool(sign and step.field) and re.search(rf"\b{re.escape(step.field or '')}\s*$", added_to) is not None
+
+
+def _is_phase(turn: Turn) -> bool:
+    """Whether another only looks at what is set to one constant after the other: `job.phase = "loading"`."""
+    steps = (turn.leaves, turn.enters)
+    is_seen = turn.before.op == turn.after.op == "read" and turn.before.target == turn.after.target
+    is_one = turn.leaves.target == turn.enters.target == turn.after.target
+    return is_seen and is_one and all(step.op == "write" and _sets_constant(step) for step in steps)
+
+
+# What is assigned to a field is a text, a number, a name in capitals (one of an enumeration too), True, False or None.
+_CONSTANT = re.compile(
+    r"""^\s*[\w.]+\s*=\s*(?:["'][^"']*["']|-?[\d._]+|(?:\w+\.)*[A-Z][A-Z0-9_]*|True|False|None)\s*(?:#.*)?$"""
+)
+
+
+def _sets_constant(step: ShownStep) -> bool:
+    return _CONSTANT.match(step.site.text if step.site and step.site.text else "") is not None
+
+
 def _is_unit_of_work(turn: Turn, around: Mapping[int, Sequence[Around]]) -> bool:
     """Whether the innermost region around both accesses is meant as one step on the object (DESIGN section 8).
 
-    It is if its own code touches the object, if it is a method of the object, or if what one call on it returns goes
-    into a later one. Otherwise it calls two methods, each of which is a step, and nothing ties the two together.
+    It is if its own code touches the object, if it is a method of the object, or if what one call on it has read goes
+    into a later one. Otherwise it calls two methods, each of which is a step, and nothing ties the two together. Nor
+    does what one call took out and returns: nobody else can have it any more (`job = jobs.get(); ...; jobs.done(job)`).
     """
     first, last = (_functions(around.get(step.number, ())) for step in (turn.leaves, turn.enters))
     common = [one for one, other in zip(first, last, strict=False) if one == other]
     if not common:
         return True  # not known, or not a place that we chose
     unit = common[-1]
-    if unit in (first[-1], last[-1]) or unit.has_flow:
+    if unit in (first[-1], last[-1]) or unit.is_unit or (unit.has_flow and turn.leaves.op == "read"):
         return True
     of_class = unit.name.partition(":")[2].rpartition(".")[0]
     if not of_class:
@@ -184,17 +242,47 @@ def _functions(around: Sequence[Around]) -> list[Around]:
 def _is_checked_again(turn: Turn) -> bool:
     """Double-checked locking done right.
 
-    The first read is in a condition and without the lock; the second, of the same location, is under the lock, which
-    was taken in between; and whoever wrote had that lock. So what the first one saw decided only whether to look again.
+    The first read is in a condition and without the lock; the second, of the same location and in a condition too, is
+    under the lock, which was taken in between; and whoever wrote had that lock. So what the first one saw decided only
+    whether to look again.
     """
     first, second = turn.leaves, turn.enters
     if first.op != "read" or second.op != "read" or first.target != second.target or first.site is None:
         return False
-    text = (first.site.text or "").strip()
-    if not text.startswith(_LOOKS) or ":=" in text:
+    texts = [(step.site.text or "").strip() if step.site else "" for step in (first, second)]
+    if not all(text.startswith(_LOOKS) and ":=" not in text for text in texts):
         return False
-    taken = {hold.lock for hold in second.holds or () if hold.since > first.number}
+    taken = {hold.lock for hold in second.holds or () if hold.since > first.number} - set(first.locks or ())
     return any(lock in (turn.after.locks or ()) and lock in (turn.before.locks or ()) for lock in taken)
+
+
+def _lets_others_in(turn: Turn, around: Mapping[int, Sequence[Around]]) -> bool:
+    """Whether the lock of a block that is around both accesses was released in between, inside the block.
+
+    As at the wait of a condition, others are to come in there, and what is read after it shows what they did. It is no
+    excuse for what is written then, unless that is what was written before, as a mark for them.
+    """
+    if turn.enters.op == "write" and not _is_mark(turn):
+        return False
+    first, last = (
+        [region for region in around.get(step.number, ()) if region.origin == "lock-block"]
+        for step in (turn.leaves, turn.enters)
+    )
+    if not first or not last or (first[-1] not in last and last[-1] not in first):
+        return False
+    block = first[-1] if first[-1] in last else last[-1]
+    taken = [
+        min((hold.since for hold in step.holds or () if hold.since > block.since), default=None)
+        for step in (turn.leaves, turn.enters)
+    ]
+    return taken[0] != taken[1]
+
+
+def _is_mark(turn: Turn) -> bool:
+    """Whether the same location was written first and last, or the same container: an element comes, and goes again."""
+    first, last = turn.leaves, turn.enters
+    is_one = first.object == last.object and STRUCTURE in (first.field, last.field)
+    return first.op == "write" and (first.target == last.target or is_one)
 
 
 def _in_order(findings: Sequence[Finding]) -> list[Finding]:

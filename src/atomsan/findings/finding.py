@@ -123,6 +123,8 @@ class Finding:
     explanation: tuple[str, ...] = ()
     hint: str | None = None
     replay: str | None = None
+    found_by: tuple[str, ...] = ()
+    """Which methods found it, where a checker has several: `projection`, `pattern 11`."""
     why: str | None = None
     """Of a note: why it is no finding."""
 
@@ -139,6 +141,7 @@ class Finding:
             "explanation": list(self.explanation),
             "hint": self.hint,
             "replay": self.replay,
+            **({"found_by": list(self.found_by)} if self.found_by else {}),
             **({} if self.why is None else {"why": self.why}),
         }
 
@@ -166,4 +169,5 @@ def merged(findings: Iterable[Finding], counts: Callable[[int, int], int] = add)
 
 def _together(first: Finding, second: Finding, counts: Callable[[int, int], int]) -> Finding:
     status = max(first.status, second.status, key=STRENGTH.index)
-    return replace(first, count=counts(first.count, second.count), status=status)
+    found_by = tuple(dict.fromkeys((*first.found_by, *second.found_by)))
+    return replace(first, count=counts(first.count, second.count), status=status, found_by=found_by)

@@ -87,7 +87,9 @@ def regions_around(inside: Mapping[int, Sequence[tuple[int, int]]], symbols: Sym
     regions = symbols.regions
 
     def known(region: int, since: int) -> Around:
-        return Around(regions[region], regions.get(region, "origin") or "", bool(regions.get(region, "flow")), since)
+        flow = regions.get(region, "flow") or ""
+        is_unit = any(line.startswith("!") for line in flow.splitlines())
+        return Around(regions[region], regions.get(region, "origin") or "", bool(flow), since, is_unit)
 
     return {event: [known(*region) for region in around] for event, around in inside.items()}
 

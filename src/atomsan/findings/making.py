@@ -112,6 +112,7 @@ def _finding(witness: Witness, names: Namer) -> Finding:
         finding = _cycle(steps, witness.count)
     else:
         finding = _blamed(steps, witness.blamed, witness.count, names)
+    finding = replace(finding, found_by=witness.found_by)
     return finding if names.has_places else replace(finding, first_place="")
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 from atomsan import __version__
+from atomsan.findings.triage import TriageRow, triage
 
 if TYPE_CHECKING:
     from atomsan.findings.finding import Finding
@@ -39,6 +40,13 @@ class ProgramFacts(NamedTuple):
 
     exit: int | None
     signal: int | None
+
+
+class SetFacts(NamedTuple):
+    """What there is to say of an atomic set: how often each pattern matches, and whether it is serializable."""
+
+    patterns: dict[str, int]
+    serializable: bool | None
 
 
 class NamedTransactions(Sequence[tuple[str, int]]):
@@ -91,6 +99,13 @@ class Report:
     warnings: Sequence[str] = ()
     """What its reader could live with."""
     program: ProgramFacts | None = None
+    patterns: dict[str, int] | None = None
+    """How often each pattern of accesses matches, over all sets; None if nobody asked for sets."""
+    sets: dict[str, SetFacts] | None = None
+
+    def triage(self) -> list[TriageRow]:
+        """What makes the most findings, where the sets are what we took them to be and may not be what was meant."""
+        return triage(self.findings) if self.sets is not None or self.program is not None else []
 
     def to_dict(self) -> dict[str, Any]:
         content: dict[str, Any] = {
@@ -112,6 +127,11 @@ class Report:
             content["repairs"] = list(self.repairs)
         if len(self.results) > 1:
             content["results"] = self.results
+        if rows := self.triage():
+            content["triage"] = [row.to_dict() for row in rows]
+        if self.sets is not None:
+            content["patterns"] = self.patterns
+            content["sets"] = {name: facts._asdict() for name, facts in self.sets.items()}
         return content | {"counters": self.counters, "seconds": self.seconds}
 
 

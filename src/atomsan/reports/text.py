@@ -12,14 +12,19 @@ bank.std: violated, not serializable
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from atomsan.errors import printable
 
 if TYPE_CHECKING:
     from atomsan.findings.finding import Finding, ShownStep
-    from atomsan.findings.report import Report
+    from atomsan.findings.report import Report, SetFacts
+    from atomsan.findings.triage import TriageRow
+
+# From so many findings on it is worth while to ask what makes the most of them.
+TRIAGE_FROM = 4
+MOST_SETS = 10
 
 _SERIALIZABLE = {True: "serializable", False: "not serializable"}
 
@@ -34,6 +39,8 @@ def _report(report: Report, limit: int | None, with_notes: bool) -> Iterator[str
     yield f"  {', '.join(_facts(report))}"
     if counts := _counts(report):
         yield f"  {', '.join(counts)}"
+    if report.sets is not None:
+        yield from (f"  {printable(line)}" for line in _sets(report.sets))
     if len(report.results) > 1:
         yield "  " + ", ".join(f"{name}: {result['verdict']}" for name, result in report.results.items())
     shown = report.findings if limit is None else report.findings[:limit]
@@ -45,6 +52,8 @@ def _report(report: Report, limit: int | None, with_notes: bool) -> Iterator[str
         yield f"{counted(len(report.findings) - len(shown), 'more finding')} (--limit shows more)"
     if with_notes:
         yield from _notes(report.notes if limit is None else report.notes[:limit])
+    if len(report.findings) >= TRIAGE_FROM:
+        yield from map(printable, _triage(report.triage()))
 
 
 def _notes(notes: Sequence[Finding]) -> Iterator[str]:
@@ -54,6 +63,29 @@ def _notes(notes: Sequence[Finding]) -> Iterator[str]:
         yield printable(f"note {first}")
         yield printable(f"   no finding, because {note.why}")
         yield from map(printable, rest)
+
+
+def _sets(sets: Mapping[str, SetFacts]) -> Iterator[str]:
+    """The sets that something is wrong with, and which patterns match in them."""
+    broken = [(name, facts) for name, facts in sets.items() if facts.serializable is False]
+    for name, facts in broken[:MOST_SETS]:
+        patterns = ", ".join(f"{number} ({count:,})" for number, count in facts.patterns.items())
+        yield f"set {name}: not serializable" + (f", patterns {patterns}" if patterns else "")
+    if len(broken) > MOST_SETS:
+        yield f"and {counted(len(broken) - MOST_SETS, 'more set')}"
+
+
+def _triage(rows: Sequence[TriageRow]) -> Iterator[str]:
+    """What makes the most findings, and what to write into the specification if it is not meant."""
+    if rows:
+        yield ""
+        yield "what makes the most findings, and the line for the specification if it is not meant:"
+    for row in rows:
+        of = f" on {row.set} ({', '.join(row.fields)})" if row.set else ""
+        yield f"  {row.seen:,} times in {counted(row.findings, 'finding')}: {row.region}{of}"
+        yield f"      {row.exclude}"
+        if row.split:
+            yield f"      {row.split}"
 
 
 def _verdict(report: Report) -> Iterator[str]:
@@ -75,7 +107,11 @@ def _facts(report: Report) -> Iterator[str]:
 
 def _counts(report: Report) -> list[str]:
     counts = []
-    if report.violations is not None:
+    if report.sets is not None:
+        broken = sum(facts.serializable is False for facts in report.sets.values())
+        matches = counted(sum((report.patterns or {}).values()), "match")
+        counts.append(f"{broken:,} of {counted(len(report.sets), 'set')} not serializable, {matches} of patterns")
+    elif report.violations is not None:
         inside = f" in {counted(len(report.transactions), 'transaction')}" if report.violations else ""
         counts.append(counted(report.violations, "violation") + inside)
     elif report.transactions:
@@ -95,6 +131,8 @@ def _finding(number: int, finding: Finding) -> Iterator[str]:
     yield from (f"   {line}" for line in finding.explanation)
     if finding.hint:
         yield f"   hint: {finding.hint}"
+    if finding.found_by:
+        yield f"   found by {' and '.join(finding.found_by)}"
 
 
 def _steps(steps: Sequence[ShownStep]) -> Iterator[str]:
@@ -123,4 +161,5 @@ def _where(step: ShownStep) -> tuple[str, str]:
 
 
 def counted(count: int, word: str) -> str:
-    return f"{count:,} {word}{'s' * (count != 1)}"
+    plural = "es" if word.endswith("ch") else "s"
+    return f"{count:,} {word}{plural * (count != 1)}"

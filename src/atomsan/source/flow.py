@@ -38,6 +38,17 @@ def call_flow(body: Iterable[ast.stmt] | ast.expr, excluded: frozenset[str] = fr
     return tuple(" ".join([receiver, *sorted(follower.called[receiver])]) for receiver in sorted(follower.found))
 
 
+def calls_on(body: Iterable[ast.stmt], receivers: Sequence[str]) -> list[str]:
+    """The methods that a function calls on each of these receivers: `shop price take`."""
+    called: dict[str, set[str]] = {receiver: set() for receiver in receivers}
+    for node in (node for statement in body for node in walk(statement)) if receivers else ():
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            receiver = dotted(node.func.value)
+            if receiver in called:
+                called[receiver].add(node.func.attr)
+    return [" ".join([receiver, *sorted(methods)]) for receiver, methods in called.items()]
+
+
 class _Follower:
     def __init__(self, excluded: frozenset[str]) -> None:
         self.found: set[str] = set()

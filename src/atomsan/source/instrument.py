@@ -45,7 +45,8 @@ def instrument(
     parsed: ast.AST = tree if tree is not None else compile(source, file, mode, ast.PyCF_ONLY_AST | flags, True)
     rewriter = StatementRewriter(parsed, _lines(source), module, frozenset(entries))
     rewriter.rewrite(parsed)
-    plan = Plan(module, file, rewriter.probes, rewriter.functions, rewriter.regions, sorted(rewriter.scopes.shared))
+    shared = sorted(rewriter.scopes.shared)
+    plan = Plan(module, file, rewriter.probes, rewriter.functions, rewriter.regions, shared, rewriter.sets)
     return cast(Any, parsed), plan
 
 

@@ -59,7 +59,7 @@ not open in the thread means nothing.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 KINDS = (
@@ -146,7 +146,7 @@ class Region(NamedTuple):
     """A function that only calls another: as an entry function it stands aside, and the other is the entry function."""
     flow: tuple[str, ...] = ()
     """Receivers of which the result of one call flows into a later call (DESIGN section 8), each with the methods that
-    are called on it: `acc get set`."""
+    are called on it: `acc get set`. With `!` in front the user said so (`atomsan.unit_for`)."""
 
 
 class Plan(NamedTuple):
@@ -159,3 +159,5 @@ class Plan(NamedTuple):
     regions: list[Region]
     shared_names: list[str]
     """The globals that functions write: those of which reads and writes are logged."""
+    sets: Sequence[tuple[str, ...]] = ()
+    """The classes that `atomsan.atomic_set` decorates: the class, or `Class:name`, and the fields."""

@@ -40,6 +40,7 @@ class Rewriter:
         self.probes: list[Probe] = []
         self.functions: list[Function] = [Function("<module>", 1)]
         self.regions: list[Region] = []
+        self.sets: list[tuple[str, ...]] = []
         self.scopes = Scopes(tree)
         self._lines = lines
         self._module = module

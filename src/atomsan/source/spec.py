@@ -6,7 +6,7 @@ A file in TOML, or the keys of the same names in `[tool.atomsan]`:
     not_atomic = ["bank:main", "*:run"]     # these win over `atomic`
     default    = "functions"                # what holds for regions that neither names
     [sets]
-    money = ["Account.balance", "Account.limit"]
+    "Account" = ["balance", "limit"]        # fields of a class that belong together; of other traces, variables
 
 `docs/specification.md` has the rules in words. What is here only decides; `trace/regions.py` applies it to a trace.
 """

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, cast
 
 from atomsan.source import forms, positions
 from atomsan.source.entries import calls_out, is_outer, is_trampoline, is_trivial, takes_receiver
 from atomsan.source.expressions import ExpressionRewriter
+from atomsan.source.flow import calls_on
 from atomsan.source.plan import operation_placeholder
 from atomsan.source.scopes import CLASS, FunctionNode
 from atomsan.source.trees import walk
@@ -266,6 +267,9 @@ class StatementRewriter(ExpressionRewriter):
     # Functions and classes
 
     def _class(self, node: ast.ClassDef) -> ast.stmt:
+        for name, fields in self._marked(node, "atomsan.atomic_set"):
+            of_class = f"{self._place.inner_prefix}{node.name}"
+            self.sets.append((f"{of_class}:{name}" if name else of_class, *fields))
         node.decorator_list = self._exprs(node.decorator_list)
         node.bases = self._exprs(node.bases)
         for keyword in node.keywords:
@@ -277,12 +281,20 @@ class StatementRewriter(ExpressionRewriter):
         self._leave(before)
         return node
 
+    def _marked(self, node: FunctionNode | ast.ClassDef, decorator: str) -> Iterator[tuple[str, list[str]]]:
+        """What a decorator of ours is given: its name, if it has one, and its texts."""
+        for given in node.decorator_list:
+            if isinstance(given, ast.Call) and self.scopes.canonical(self._scope, given.func) == decorator:
+                named = [_text_of(keyword.value) for keyword in given.keywords if keyword.arg == "name"]
+                yield "".join(named), [text for text in map(_text_of, given.args) if text]
+
     def _function(self, node: FunctionNode) -> ast.stmt:
         marks = {self.scopes.canonical(self._scope, decorator) for decorator in node.decorator_list}
         is_outer_function = is_outer(node.name, self._place.node) or "atomsan.not_atomic" in marks
         origin = "annotated" if "atomsan.atomic" in marks else "outer" if is_outer_function else "function"
         has_receiver = isinstance(self._place.node, ast.ClassDef)
         lines = {node.lineno, *(decorator.lineno for decorator in node.decorator_list[:1])}
+        parameters = [name for _, names in self._marked(node, "atomsan.unit_for") for name in names]
         node.decorator_list = self._exprs(node.decorator_list)
         self._defaults(node.args)
         if self._probed(node.name) is not None:
@@ -296,13 +308,13 @@ class StatementRewriter(ExpressionRewriter):
                 or isinstance(node, ast.AsyncFunctionDef)
                 or any((self._place.qualname, line) in self._entries for line in lines)
             )
-            self._function_region(node, body, origin)
+            self._function_region(node, body, origin, [f"!{line}" for line in calls_on(body, parameters)])
             receiver = takes_receiver(node) if has_receiver else None
             node.body = [*node.body[:start], *self._function_body(node, body, receiver)]
         self._leave(before)
         return node
 
-    def _function_region(self, node: FunctionNode, body: list[ast.stmt], origin: str) -> None:
+    def _function_region(self, node: FunctionNode, body: list[ast.stmt], origin: str, units_for: Sequence[str]) -> None:
         place = self._place
         place.suspends = self._scope.is_generator
         place.region = self._region(
@@ -311,7 +323,7 @@ class StatementRewriter(ExpressionRewriter):
             node,
             has_loops=not self._scope.is_generator and _has_loop(body),
             is_trampoline=is_trampoline(body),
-            flow=self._flow(body, self._scope.receivers),
+            flow=(*self._flow(body, self._scope.receivers), *units_for),
         )
 
     def _function_body(self, node: FunctionNode, body: list[ast.stmt], receiver: str | None) -> list[ast.stmt]:
@@ -326,6 +338,11 @@ class StatementRewriter(ExpressionRewriter):
             inside.append(positions.nowhere(ast.Return(None)))
         rewritten = self._around((begin, end), at, inside, receiver)
         return rewritten if cells is None else [cells, *rewritten]
+
+
+def _text_of(node: ast.expr) -> str:
+    """The text that a constant is, or nothing."""
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
 
 
 def _has_loop(body: Iterable[ast.stmt]) -> bool:

@@ -96,6 +96,7 @@ _META_TYPES: dict[str, Any] = {
     "platform": str | None,
     "seconds": int | float | None,
     "classes": dict | None,
+    "sets": dict | None,
     "numbered_sites": dict | None,
 }
 
@@ -112,6 +113,7 @@ def meta_content(meta: TraceMeta, symbols: Symbols, events: int, *, complete: bo
         "platform": meta.platform or platform.platform(),
         "seconds": meta.seconds,
         "classes": meta.classes,
+        "sets": meta.sets,
         "source": meta.source,
         "tool": f"atomsan {__version__}",
     }
@@ -134,7 +136,8 @@ def trace_meta(content: Any, symbols: Symbols, format: str, source: str) -> Trac
     for key in ("events", "seconds"):
         if known[key] is not None and not 0 <= known[key] < float("inf"):
             raise InputError(f"{key!r} is out of range", source=source)
-    known["classes"] = _classes(known["classes"] or {}, source)
+    for key in ("classes", "sets"):
+        known[key] = _lists(key, known[key] or {}, source)
     numbered = known.pop("numbered_sites")
     if numbered is not None:
         limits = {"first": 1 << 40, "count": MAX_SYMBOLS + 1}
@@ -144,10 +147,10 @@ def trace_meta(content: Any, symbols: Symbols, format: str, source: str) -> Trac
     return TraceMeta(source, format, **known)
 
 
-def _classes(content: dict[Any, Any], source: str) -> dict[str, list[str]]:
-    for bases in content.values():
-        if not isinstance(bases, list) or not all(isinstance(base, str) for base in bases):
-            raise InputError("'classes' is wrong", source=source)
+def _lists(key: str, content: dict[Any, Any], source: str) -> dict[str, list[str]]:
+    for names in content.values():
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            raise InputError(f"{key!r} is wrong", source=source)
     return content
 
 

@@ -21,5 +21,7 @@ class TraceMeta:
     """How many events there are, where that is known before reading them."""
     classes: dict[str, list[str]] = field(default_factory=dict)
     """Of a recorded program: the base classes of its classes, for those that have other bases than `object`."""
+    sets: dict[str, list[str]] = field(default_factory=dict)
+    """The atomic sets that the program itself declares: the fields of a class, or of one of its sets (`Class:name`)."""
     warnings: list[str] = field(default_factory=list)
     """What a reader had to say about the input and could live with."""

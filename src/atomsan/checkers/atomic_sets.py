@@ -1,0 +1,279 @@
+"""Atomic sets: whether the units of work are serializable for each set, by patterns and by projection.
+
+Paper: Hammer, Dolby, Vaziri and Tip, ICSE 2008 (atomic-sets-2008). The 14 access patterns give the words and are sound:
+what matches is never serializable. They are not complete (TRAPS 23), so the projection on each set is checked too, and
+its answer is exact. Both look at the same rows of accesses (`units`), in one pass.
+
+Departures: sets are of kinds (`sets`), because a trace has more objects than classes. A region is a unit on what its
+own code touches; that is learned in a pass of its own, if the trace can be read twice, and otherwise as it goes.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import numpy as np
+
+from atomsan.checkers.engines._units import UnitFinder
+from atomsan.checkers.results import Edge, Step, Transaction, Witness
+from atomsan.checkers.units import RowKind, Rows
+from atomsan.trace.events import Op
+
+if TYPE_CHECKING:
+    from atomsan.checkers.engines._patterns import Patterns
+    from atomsan.checkers.engines._projection import Projection
+    from atomsan.checkers.sets import SetModel
+    from atomsan.trace.events import Batch
+
+Method = Literal["patterns", "projection", "both"]
+METHODS: tuple[Method, ...] = ("patterns", "projection", "both")
+
+# Each event of a pattern (figure 2 of the paper): by u (0) or u' (1), read or write, on l1 (1) or l2 (2).
+PATTERNS: dict[int, str] = {
+    1: "0R1 1W1 0W1",
+    2: "0R1 1W1 0R1",
+    3: "0W1 1R1 0W1",
+    4: "0W1 1W1 0R1",
+    5: "0W1 1W1 0W1",
+    6: "0W1 1W1 1W2 0W2",
+    7: "0W1 1W2 1W1 0W2",
+    8: "0W1 1W2 0W2 1W1",
+    9: "0W1 1R1 1R2 0W2",
+    10: "0W1 1R2 1R1 0W2",
+    11: "0R1 1W1 1W2 0R2",
+    12: "0R1 1W2 1W1 0R2",
+    13: "0R1 1W2 0R2 1W1",
+    14: "0W1 1R2 0W2 1R1",
+}
+# So many matches are shown with their accesses.
+MOST_EXAMPLES = 1000
+
+
+class Access(NamedTuple):
+    """A step of a cycle as the engine gives it."""
+
+    event: int
+    thread: int
+    op: int
+    location: int
+    site: int
+    unit: int
+    region: int
+
+
+class Learning:
+    """A pass that only finds out which regions touch which kinds of sets with their own code."""
+
+    def __init__(self, model: SetModel) -> None:
+        self._units = Units(model, learns=True)
+
+    def feed(self, batch: Batch) -> None:
+        self._units.rows(batch)
+
+    def finish(self) -> None:
+        pass
+
+
+class Units:
+    """Finds units by a model that grows with the trace."""
+
+    def __init__(self, model: SetModel, *, learns: bool) -> None:
+        self._model = model
+        self._is_told = False
+        self.finder = UnitFinder(learns=learns)
+
+    def rows(self, batch: Batch) -> Rows:
+        model = self._model
+        if model.grow() or not self._is_told:
+            self.finder.know(model.offsets, model.sets, model.kinds, model.on, model.parts)
+            self._is_told = True
+        self.finder.grow(int(batch.thread.max(initial=0)) + 1)
+        return Rows(*self.finder.feed(batch, batch.op))
+
+
+class SetChecking:
+    """One pass over a trace for all its sets."""
+
+    def __init__(self, model: SetModel, method: Method = "both", *, learns: bool | None = None) -> None:
+        self.model = model
+        self._units = Units(model, learns=model.layout.learns if learns is None else learns)
+        self.patterns: Patterns | None = None
+        self.projection: Projection | None = None
+        if method != "projection":
+            from atomsan.checkers.engines._patterns import Patterns
+
+            self.patterns = Patterns()
+        if method != "patterns":
+            from atomsan.checkers.engines._projection import Projection
+
+            self.projection = Projection()
+        self.counts: Counter[tuple[int, int]] = Counter()
+        """How many matches of each pattern there are in each set: (set, pattern)."""
+        self.examples: dict[tuple[int, int], Match] = {}
+        """The first match of each pattern in each set."""
+        self._cycles: list[tuple[list[Access], int]] | None = None
+
+    def feed(self, batch: Batch) -> None:
+        rows = self._units.rows(batch)
+        if self.patterns is not None:
+            self.patterns.feed(rows)
+            self._take_matches(self.patterns)
+        if self.projection is not None:
+            self.projection.feed(rows)
+
+    def finish(self) -> None:
+        """The end of the trace: what is open ends there."""
+        if self.patterns is not None:
+            self.patterns.finish()
+            self._take_matches(self.patterns)
+        if self.projection is not None:
+            self.projection.finish()
+
+    @property
+    def transactions(self) -> int:
+        return self._units.finder.transactions
+
+    @property
+    def violations(self) -> int:
+        """As the paper counts: the matches of patterns; where these were not asked for, the cycles."""
+        if self.patterns is not None:
+            return sum(self.counts.values())
+        return 0 if self.projection is None else self.projection.counters["cycles"]
+
+    def cycles(self) -> list[tuple[list[Access], int]]:
+        """One cycle of each kind, and how many there are."""
+        if self.projection is None:
+            return []
+        if self._cycles is None:
+            taken = [[Access(*step) for step in cycle] for cycle in self.projection.take()]
+            self._cycles = list(zip(taken, self.projection.counts().tolist(), strict=True))
+        return self._cycles
+
+    def broken(self) -> list[int]:
+        """The sets that the projection shows not to be serializable."""
+        return [] if self.projection is None else list(self.projection.broken().tolist())
+
+    @property
+    def counters(self) -> dict[str, int]:
+        engines = {"patterns": self.patterns, "projection": self.projection}
+        return {
+            f"{name}.{what}": count
+            for name, engine in engines.items()
+            if engine
+            for what, count in engine.counters.items()
+        }
+
+    def _take_matches(self, patterns: Patterns) -> None:
+        found = patterns.take()
+        if not len(found["pattern"]):
+            return
+        both = np.stack([found["set"], found["pattern"].astype(np.uint32)], axis=1)
+        kinds, first, counts = np.unique(both, axis=0, return_index=True, return_counts=True)
+        for (number, pattern), index, count in zip(kinds.tolist(), first.tolist(), counts.tolist(), strict=True):
+            if not self.counts[number, pattern] and len(self.examples) < MOST_EXAMPLES:
+                row = {name: int(column[index]) for name, column in found.items()}
+                self.examples[number, pattern] = Match(**row)
+            self.counts[number, pattern] += count
+
+
+class Match(NamedTuple):
+    """Where a pattern was first seen."""
+
+    pattern: int
+    set: int
+    unit: int
+    other: int
+    location: int
+    second: int
+    event: int
+
+
+def witness_of(cycle: Sequence[Access], count: int, found_by: tuple[str, ...] = ()) -> Witness:
+    """A cycle of units as a witness. It has two accesses for each edge: that which leaves, that which is come to."""
+    pairs = list(zip(cycle[::2], cycle[1::2], strict=True))
+    steps: list[Step] = []
+    for i, (leaves, enters) in enumerate(pairs):
+        steps.append(_step(leaves, _edge(leaves, enters)))
+        goes_on = pairs[(i + 1) % len(pairs)][0]
+        if goes_on.event != enters.event:
+            steps.append(_step(enters, Edge.PROGRAM_ORDER))
+    return Witness(steps, _blamed(pairs), count, found_by)
+
+
+def _step(access: Access, edge: Edge) -> Step:
+    return Step(*access[:5], transaction=_number(access), region=access.region, edge=edge)
+
+
+def _number(access: Access) -> int:
+    """That of its unit; 0 for an access that is in none."""
+    from atomsan.checkers.results import NO_REGION
+
+    return 0 if access.region == NO_REGION else access.unit + 1
+
+
+def _edge(one: Access, other: Access) -> Edge:
+    if one.thread == other.thread:
+        return Edge.PROGRAM_ORDER
+    if one.op == Op.READ:
+        return Edge.READ_WRITE
+    return Edge.WRITE_READ if other.op == Op.READ else Edge.WRITE_WRITE
+
+
+def _blamed(pairs: Sequence[tuple[Access, Access]]) -> Transaction | None:
+    """The unit that the cycle enters later than it leaves it: others came in between. The one that closed it first."""
+    turns = [(pairs[i - 1][1], pairs[i][0]) for i in range(len(pairs))]
+    for enters, leaves in turns:
+        if enters.event > leaves.event and _number(leaves):
+            return Transaction(leaves.thread, _number(leaves))
+    return None
+
+
+def pattern_in(cycle: Sequence[Access]) -> int | None:
+    """Which of the 14 a cycle of two units is, if it is one."""
+    accesses = sorted(set(cycle))
+    units = list(dict.fromkeys(access.unit for access in accesses))
+    if len(units) != 2:
+        return None
+    locations = list(dict.fromkeys(access.location for access in accesses))
+    # the units in the order of their first accesses, the locations either way round
+    for order in (locations, locations[::-1]):
+        words = [
+            f"{units.index(access.unit)}{'RW'[access.op]}{order.index(access.location) + 1}" for access in accesses
+        ]
+        for number, notation in PATTERNS.items():
+            if _is_in(notation.split(), words):
+                return number
+    return None
+
+
+def _is_in(few: Iterable[str], many: Iterable[str]) -> bool:
+    """Whether these stand among those, in the same order."""
+    rest = iter(many)
+    return all(word in rest for word in few)
+
+
+def accesses_of(matches: Iterable[Match], rows: Rows) -> list[Access]:
+    """The accesses in some rows that belong to the units and locations of matches."""
+    wanted = {(unit, where) for match in matches for unit in match[2:4] for where in match[4:6]}
+    units = np.fromiter({unit for unit, _ in wanted}, np.uint32)
+    at = np.flatnonzero(np.isin(rows.unit, units) & (rows.kind != RowKind.END))
+    columns = (rows.event, rows.thread, rows.kind & 1, rows.location, rows.site, rows.unit, rows.region)
+    found = (Access(*(int(column[i]) for column in columns)) for i in at.tolist())
+    # a location in two sets has two rows
+    return list(dict.fromkeys(access for access in found if (access.unit, access.location) in wanted))
+
+
+def cycle_of(match: Match, accesses: Iterable[Access]) -> list[Access]:
+    """The cycle that a match is: the first accesses, in their order, that fit its pattern."""
+    here = iter(sorted(access for access in accesses if access.unit in match[2:4] and access.location in match[4:6]))
+    chosen: list[Access] = []
+    for word in PATTERNS[match.pattern].split():
+        who, op, where = tuple(word)
+        unit, location = match[2 + int(who)], match[3 + int(where)]
+        chosen.append(next(a for a in here if (a.unit, a.location, "RW"[a.op]) == (unit, location, op)))
+    if len(chosen) == 3:
+        return [chosen[0], chosen[1], chosen[1], chosen[2]]
+    edges = [[access for access in chosen if access.location == location] for location in match[4:6]]
+    return [access for edge in edges for access in edge]

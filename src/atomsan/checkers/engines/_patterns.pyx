@@ -1,0 +1,1045 @@
+# cython: language_level=3, freethreading_compatible=True
+"""Race automata: the 14 problematic access patterns of atomic-sets-2008 (figure 2), found while units of work meet.
+
+For units u and u' of two threads and locations l1 and l2 of one set, 14 automata stand side by side in one word, three
+bits each: how many events of the pattern have been seen. All are stepped at once (`stepped`). Of the paper's tuples
+(figure 5) these are kept:
+
+    (u, *, l1, *)     `Start.bits`: what u alone has done, one word for each location it touched
+    (u, u', l1, *)    the summary of a `Side`'s row: the accesses of both to l1. It finds patterns 1 to 5, and holds how
+                      far 6 to 14 have come for any l2 that neither has touched since
+    (u, u', l1, l2)   a column of that row: patterns 6 to 14
+
+A tuple that is missing is the same as the more general one, so a later one starts as a copy of that. Departures from
+figure 5, and why:
+
+- *Created when it differs*, not at the first event that could matter: an access that moves no automaton of the copy
+  makes no tuple. As the second event of every pattern is one of u', and no automaton is moved by u on l2 before u' was
+  there, the paper's third rule, (u, u', l1, l2) made by u, is not needed. And no automaton is moved twice by reads
+  alone: two units are not a `Pair` before one of them writes.
+- *An access that moves nothing is not looked at again.* No pattern has the same event twice in a row. So if no
+  automaton of a unit has moved since it last did the same, doing it again moves none: one comparison (`seen`). A
+  first access of u to l moves (u, *, l, *), but if it conflicts with an earlier one of v, it moves (v, u, ...) too.
+- *Collected when either unit ends*, not when both have. What the other one can still complete alone is then exactly one
+  event away: u' comes last in 8, 13 and 14, u in all others, and either has a single event after the last one of its
+  partner. So nothing is left of the automaton but the event it waits for (`Waiting`), in a list at the location where
+  the living unit would do it. The list is reported and forgotten as a whole when the event comes: a unit that lives
+  long pays once for each short one that it has met, not at each of its accesses.
+- *A unit of one access* can only be u' and only in patterns 1 to 5, for it is over before the next event: it is nothing
+  but such waiting entries at the location, where other units have touched it.
+
+Shadow state. Slots are used again; 0 is none. A unit can be on several sets: a `Visit` is a unit on one of them.
+
+    sets[s]          the list of visits that are alive, those that have written first; and how many matches there were
+    locations[l]     the list of touches by visits that are alive, on whatever set
+    Visit            (u, s): its touches in `starts`, in order, and its Pairs with living visits of other threads
+    Touch            (u, s, l)
+    Pair             two visits, and a Side for each way to call them u and u': sides[i] is that with visits[i] as u
+    Side             rows by the touches of u (l1), in each of which columns by the touches of u' (l2)
+"""
+
+cimport cython
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport free, malloc
+from libc.string cimport memcpy, memset
+
+from atomsan.trace._memory cimport has_room
+from atomsan.trace._ops cimport WRITE
+
+import numpy as np
+
+cdef extern from *:
+    """
+    #if defined(__GNUC__) || defined(__clang__)
+    #define atomsan_prefetch(address) __builtin_prefetch(address)
+    #else
+    #define atomsan_prefetch(address) ((void) (address))
+    #endif
+    """
+    void atomsan_prefetch(const void *address) noexcept nogil
+
+# Each event: read or write, by u (0) or u' (1), at l1 (1) or l2 (2).
+_NOTATION = (
+    "R01 W11 W01",
+    "R01 W11 R01",
+    "W01 R11 W01",
+    "W01 W11 R01",
+    "W01 W11 W01",
+    "W01 W11 W12 W02",
+    "W01 W12 W11 W02",
+    "W01 W12 W02 W11",
+    "W01 R11 R12 W02",
+    "W01 R12 R11 W02",
+    "R01 W11 W12 R02",
+    "R01 W12 W11 R02",
+    "R01 W12 R02 W11",
+    "W01 R12 W02 R11",
+)
+
+cdef enum:                  # of `units.RowKind`; a read and a write are those of `Op`
+    ROW_END = 2
+    ROW_ALONE = 4
+
+cdef enum:                  # what an access is to a tuple; a write is one more
+    FIRST = 0               # u at l1
+    SECOND = 2              # u at l2
+    OTHER_FIRST = 4         # u' at l1
+    OTHER_SECOND = 6        # u' at l2
+
+cdef enum:
+    PATTERNS = 14
+    SINGLES = 5             # patterns 1 to 5 are about one location
+    CLASSES = 40            # sizes of blocks: powers of two
+    CHUNK_CLASS = 13        # blocks are cut from chunks of so many words
+    ROW_HEAD = 2            # words of a row before its columns: its size class, and the summary
+    SUMMARY = 1
+    NOWHERE = 0xFFFFFFFF
+    FEW = 4                 # touches of a location to try before asking the unit
+    AHEAD = 12              # rows between the prefetch of a location and its use
+    FAILED = -1             # no memory
+
+# By event: in the three bits of each pattern that has it, how many events come before it (`before`), with the lowest
+# bit of these patterns (`moves`). Patterns 2, 3 and 5 begin and end with the same event: `again` is for the end.
+cdef uint64_t[8] before, moves, again_before, again
+cdef uint64_t[8] ends           # the patterns whose last event it is
+cdef uint64_t[8] ends_once      # those among them that do not begin with it
+cdef uint64_t[2] begun          # what a unit's own read and write make of an untouched word
+cdef uint64_t pairs_only = 0    # all bits of patterns 6 to 14
+cdef uint64_t lowest = 0        # the lowest bit of each pattern
+
+
+def _fill():
+    global pairs_only, lowest
+    cdef int pattern, place, event
+    cdef uint64_t low
+    for pattern, notation in enumerate(_NOTATION):
+        low = 1ULL << (3 * pattern)
+        lowest |= low
+        if pattern >= SINGLES:
+            pairs_only |= 7 * low
+        words = notation.split()
+        for place, word in enumerate(words):
+            event = 4 * int(word[1]) + 2 * (int(word[2]) - 1) + (word[0] == "W")
+            if moves[event] & low:
+                again[event] |= low
+                again_before[event] |= place * low
+            else:
+                moves[event] |= low
+                before[event] |= place * low
+            if place == 0:
+                begun[event - FIRST] |= low
+            if place == len(words) - 1:
+                ends[event] |= low
+    for event in range(8):
+        ends_once[event] = ends[event] & ~again[event]
+
+
+_fill()
+
+
+cdef inline uint64_t equal(uint64_t bits, uint64_t states) noexcept nogil:
+    """The lowest bit of each pattern whose three bits are the same in both; other bits mean nothing."""
+    cdef uint64_t differs = bits ^ states
+    return ~(differs | differs >> 1 | differs >> 2)
+
+
+cdef inline uint64_t stepped(uint64_t bits, int event, uint64_t *accepted) noexcept nogil:
+    """A summary after the event; `accepted`: the patterns that this completes."""
+    cdef uint64_t moved = equal(bits, before[event]) & moves[event]
+    cdef uint64_t ended = equal(bits, again_before[event]) & again[event]
+    accepted[0] = (moved & ends_once[event]) | ended
+    return bits + moved + ended
+
+
+cdef inline bint moves_any(const uint64_t *row, uint32_t width, int event) noexcept nogil:
+    """Does the event move a column of the row? Most often it does not, and here are no branches."""
+    cdef uint64_t any_moved = 0
+    cdef uint32_t c
+    for c in range(ROW_HEAD, width):
+        any_moved |= equal(row[c], before[event]) & -<uint64_t> (row[c] != 0)
+    return any_moved & moves[event] & pairs_only != 0
+
+
+cdef struct Set:
+    uint32_t visits
+    uint32_t matches         # at most `most`
+
+
+cdef struct Start:
+    uint64_t bits            # Bits(u, *, l, *)
+    uint32_t location
+    uint32_t touch
+
+
+cdef struct Visit:
+    Start *starts
+    uint32_t count           # of `starts`
+    uint32_t size_class      # of the block of `starts`
+    uint32_t unit
+    uint32_t thread
+    uint32_t set
+    uint32_t version         # grows whenever an automaton of the unit on this set may have moved
+    uint32_t before, after   # in the set's list; `after` also links free slots
+    uint32_t sibling         # the same unit on another set
+    uint32_t pairs           # 2 * pair + the side that is this visit's
+    bint writes
+
+
+cdef struct Touch:
+    uint32_t visit
+    uint32_t index           # in the visit's `starts`
+    uint32_t location
+    uint32_t before, after   # of the location; `after` also links free slots
+    uint32_t[2] seen         # by kind of access: the visit's version when it was last done
+    uint32_t[2] waiting      # by kind of access: what it would complete
+
+
+cdef struct Waiting:
+    uint64_t patterns        # the lowest bit of each
+    uint32_t other           # the unit that has ended
+    uint32_t location        # the pattern's other location, or the same
+    uint32_t next
+
+
+cdef struct Side:
+    uint64_t **rows          # NULL: no row yet
+    uint32_t size_class
+
+
+cdef struct Pair:
+    Side[2] sides
+    uint32_t[2] visits
+    uint32_t[2] before, after    # in the lists of the two; after[0] also links free slots
+    uint32_t tuples
+
+
+cdef struct Match:
+    uint64_t event
+    uint32_t set
+    uint32_t unit
+    uint32_t other
+    uint32_t location
+    uint32_t second
+    uint8_t pattern
+
+
+cdef struct Known:           # of the table of units: open addressing
+    uint32_t unit
+    uint32_t visit           # the first of its list; 0: the place is free
+
+
+@cython.final
+cdef class Patterns:
+    cdef bint collects
+    cdef uint32_t most               # matches of one set
+    cdef Set *sets
+    cdef uint32_t *locations
+    cdef size_t set_room, location_room
+
+    cdef Visit *visits
+    cdef Touch *touches
+    cdef Pair *pairs
+    cdef Waiting *waiting
+    cdef size_t visit_room, touch_room, pair_room, waiting_room
+    cdef uint32_t visit_count, touch_count, pair_count, waiting_count          # slots ever used
+    cdef uint32_t free_visits, free_touches, free_pairs, free_waiting
+
+    cdef Known *known
+    cdef uint32_t known_mask, known_count        # places - 1
+
+    cdef void *free_blocks[CLASSES]             # each begins with the address of the next
+    cdef void **chunks
+    cdef size_t chunk_room, chunk_count
+    cdef uint64_t *cut                           # what is left of the last chunk
+    cdef size_t cut_words
+
+    cdef Match *matches
+    cdef size_t match_room, match_count
+
+    cdef uint64_t created, alive, most_alive, most_units
+
+    def __init__(self, *, bint collects=True, most=None):
+        """`most`: a set that has had so many matches is not looked at any more.
+
+        Where units of a set meet as they like, their matches are as many as all ways to choose two of them and two
+        locations, and so is the time to find them.
+        """
+        self.collects = collects
+        self.most = 0xFFFFFFFF if most is None else most
+
+    def __dealloc__(self):
+        self.drop()
+        free(self.matches)
+
+    @property
+    def counters(self):
+        return {
+            "tuples": self.created,
+            "most_tuples": self.most_alive,
+            "most_units": self.most_units,
+        }
+
+    def feed(self, rows):
+        """Take the next `Rows`."""
+        cdef const uint8_t[::1] kind = rows.kind
+        cdef const uint32_t[::1] thread = rows.thread
+        cdef const uint32_t[::1] unit = rows.unit
+        cdef const uint32_t[::1] set_ = rows.set
+        cdef const uint32_t[::1] location = rows.location
+        cdef const uint64_t[::1] event = rows.event
+        cdef size_t i, count = kind.shape[0]
+        cdef int outcome = 0
+        cdef uint8_t k
+        if self.known == NULL and not self.enlarge_known():
+            raise MemoryError
+        with nogil:
+            for i in range(count):
+                if i + AHEAD < count and location[i + AHEAD] < self.location_room and set_[i + AHEAD] < self.set_room:
+                    atomsan_prefetch(&self.locations[location[i + AHEAD]])
+                    atomsan_prefetch(&self.sets[set_[i + AHEAD]])
+                k = kind[i]
+                if k == ROW_END:
+                    outcome = self.end(unit[i])
+                elif not (
+                    has_room(<void **> &self.sets, &self.set_room, <size_t> set_[i] + 1, sizeof(Set))
+                    and has_room(<void **> &self.locations, &self.location_room, <size_t> location[i] + 1, 4)
+                ):
+                    outcome = FAILED
+                elif k & ROW_ALONE and self.collects:
+                    outcome = self.alone(thread[i], unit[i], set_[i], location[i], k & WRITE)
+                else:
+                    outcome = self.access(thread[i], unit[i], set_[i], location[i], k & WRITE, event[i])
+                if outcome == FAILED:
+                    break
+        if outcome == FAILED:
+            raise MemoryError
+
+    def finish(self):
+        """All units end. This completes nothing, for every pattern ends with an access."""
+        self.drop()
+
+    def take(self):
+        """What was completed since the last call, in that order."""
+        cdef size_t i, count = self.match_count
+        names = ("set", "unit", "other", "location", "second")
+        found = {"pattern": np.empty(count, np.uint8)}
+        found.update((name, np.empty(count, np.uint32)) for name in names)
+        found["event"] = np.empty(count, np.uint64)
+        cdef uint8_t[::1] pattern = found["pattern"]
+        cdef uint32_t[::1] set_ = found["set"], unit = found["unit"], other = found["other"]
+        cdef uint32_t[::1] location = found["location"], second = found["second"]
+        cdef uint64_t[::1] event = found["event"]
+        cdef Match *match
+        for i in range(count):
+            match = &self.matches[i]
+            pattern[i], set_[i], unit[i], other[i] = match.pattern, match.set, match.unit, match.other
+            location[i], second[i], event[i] = match.location, match.second, match.event
+        self.match_count = 0
+        return found
+
+    # ---- rows
+
+    cdef inline int access(
+        self, uint32_t t, uint32_t u, uint32_t s, uint32_t l, int kind, uint64_t event
+    ) noexcept nogil:
+        cdef uint32_t x = self.locations[l], v = 0
+        cdef int tries = FEW
+        while x and tries:
+            v = self.touches[x].visit
+            if self.visits[v].unit == u and self.visits[v].set == s:
+                break
+            x = self.touches[x].after
+            tries -= 1
+        if x == 0 or tries == 0:
+            v = self.visit_for(t, u, s)
+            x = self.touch_for(v, l) if v else 0
+            if x == 0:
+                return FAILED
+        if self.touches[x].seen[kind] == self.visits[v].version:
+            return 0
+        return self.advance(v, x, kind, event)
+
+    cdef int advance(self, uint32_t v, uint32_t x, int kind, uint64_t event) noexcept nogil:
+        """An access that may move something."""
+        cdef Visit *visit = &self.visits[v]
+        cdef Touch *touch = &self.touches[x]
+        cdef uint64_t *bits = &visit.starts[touch.index].bits
+        cdef bint has_moved = False
+        cdef uint32_t link
+        cdef Pair *pair
+        cdef int outcome
+        if self.sets[visit.set].matches >= self.most:
+            return 0
+        if touch.waiting[kind] and self.complete(visit, touch, kind, event) == FAILED:
+            return FAILED
+        bits[0] |= begun[kind]
+        if kind == WRITE and not visit.writes and not self.becomes_writer(v):
+            return FAILED
+        link = visit.pairs
+        while link:
+            pair = &self.pairs[link >> 1]
+            outcome = self.meet(pair, link & 1, touch, kind, event)
+            if outcome == FAILED:
+                return FAILED
+            if outcome:
+                self.visits[pair.visits[~link & 1]].version += 1
+                has_moved = True
+            link = pair.after[link & 1]
+        if has_moved:
+            visit.version += 1
+        touch.seen[kind] = visit.version
+        return 0
+
+    cdef int alone(self, uint32_t t, uint32_t u, uint32_t s, uint32_t l, int kind) noexcept nogil:
+        """An access that is a unit of its own, as u': what it leaves to be completed."""
+        cdef uint32_t x = self.locations[l]
+        cdef Visit *visit
+        cdef uint64_t bits, accepted = 0
+        if self.sets[s].matches >= self.most:
+            return 0
+        while x:
+            visit = &self.visits[self.touches[x].visit]
+            if visit.set == s and visit.thread != t:
+                bits = stepped(visit.starts[self.touches[x].index].bits, OTHER_FIRST + kind, &accepted)
+                if self.leave_summary(x, bits, u) == FAILED:
+                    return FAILED
+            x = self.touches[x].after
+        return 0
+
+    cdef int end(self, uint32_t u) noexcept nogil:
+        cdef uint32_t place, v, sibling
+        if not self.collects:
+            return 0
+        place = self.place_of(u)
+        v = self.known[place].visit
+        if v == 0:
+            return 0
+        self.forget(place)
+        while v:
+            sibling = self.visits[v].sibling
+            if self.leave(v) == FAILED:
+                return FAILED
+            v = sibling
+        return 0
+
+    # ---- two units
+
+    cdef int meet(self, Pair *pair, int own, Touch *touch, int kind, uint64_t event) noexcept nogil:
+        """The tuples of two units after an access of one. 1: something has moved."""
+        cdef Visit *visit = &self.visits[pair.visits[own]]
+        cdef Visit *partner = &self.visits[pair.visits[1 - own]]
+        cdef uint32_t mine = touch.index, x = self.touch_of(pair.visits[1 - own], touch.location)
+        cdef uint32_t theirs = self.touches[x].index if x else <uint32_t> NOWHERE
+        cdef int moved = 0, outcome
+        if kind == WRITE or partner.writes:     # to a unit that only reads, another one's read is nothing
+            moved = self.as_other(pair, &pair.sides[1 - own], partner, visit, theirs, mine, kind, event)
+        if moved != FAILED and pair.sides[own].rows != NULL:
+            outcome = self.as_unit(&pair.sides[own], visit, partner, mine, theirs, kind, event)
+            moved = FAILED if outcome == FAILED else moved | outcome
+        return moved
+
+    cdef int as_other(
+        self, Pair *pair, Side *side, Visit *u, Visit *other, uint32_t theirs, uint32_t mine, int kind, uint64_t event
+    ) noexcept nogil:
+        """The access is one of u', to its touch `mine`; `theirs` is u's touch of the same location, or NOWHERE."""
+        cdef uint64_t *row
+        cdef uint64_t bits, after, steps, states, mask, accepted = 0
+        cdef uint32_t r, c, column = ROW_HEAD + mine, width, rows
+        cdef int moved = 0
+        if theirs != NOWHERE:
+            row = row_of(side, theirs)
+            bits = u.starts[theirs].bits if row == NULL else row[SUMMARY]
+            after = stepped(bits, OTHER_FIRST + kind, &accepted)
+            width = 0 if row == NULL else min(words(row[0]), ROW_HEAD + other.count)
+            if after != bits:
+                row = self.row_with(pair, side, theirs, u, other, ROW_HEAD)
+                if row == NULL:
+                    return FAILED
+                row[SUMMARY] = after
+                moved = 1
+            if moves_any(row, width, OTHER_FIRST + kind):
+                moved = 1
+                for c in range(ROW_HEAD, width):    # a column that is not there, 0, does not move
+                    steps = equal(row[c], before[OTHER_FIRST + kind]) & moves[OTHER_FIRST + kind] & pairs_only
+                    row[c] += steps
+                    accepted = steps & ends[OTHER_FIRST + kind]
+                    if accepted and not self.report(
+                        accepted, u, other.unit, u.starts[theirs].location, other.starts[c - ROW_HEAD].location, event
+                    ):
+                        return FAILED
+        rows = words(side.size_class) if side.rows != NULL else 0
+        states, mask = before[OTHER_SECOND + kind], moves[OTHER_SECOND + kind]
+        for r in range(u.count):
+            row = side.rows[r] if r < rows else NULL
+            if row == NULL:
+                bits = u.starts[r].bits
+            elif column < words(row[0]) and row[column]:
+                bits = row[column]
+            else:
+                bits = row[SUMMARY]
+            steps = equal(bits, states) & mask
+            if steps and r != theirs:       # this completes nothing: no pattern ends so
+                row = self.row_with(pair, side, r, u, other, column + 1)
+                if row == NULL:
+                    return FAILED
+                if row[column] == 0:
+                    pair.tuples += 1
+                    self.count_tuple()
+                row[column] = (bits & pairs_only) + steps
+                moved = 1
+                rows = words(side.size_class)
+        return moved
+
+    cdef int as_unit(
+        self, Side *side, Visit *u, Visit *other, uint32_t mine, uint32_t theirs, int kind, uint64_t event
+    ) noexcept nogil:
+        """The access is one of u, to its touch `mine`; `theirs` is the touch of the same location by u', or NOWHERE."""
+        cdef uint64_t *row = row_of(side, mine)
+        cdef uint64_t after, steps, states, mask, accepted = 0
+        cdef uint32_t r, c, width, column = ROW_HEAD + theirs
+        cdef uint32_t l = u.starts[mine].location
+        cdef int moved = 0
+        if row != NULL:
+            after = stepped(row[SUMMARY], FIRST + kind, &accepted)
+            if after != row[SUMMARY]:
+                row[SUMMARY] = after
+                moved = 1
+                if accepted and not self.report(accepted, u, other.unit, l, l, event):
+                    return FAILED
+            width = min(words(row[0]), ROW_HEAD + other.count)
+            if moves_any(row, width, FIRST + kind):
+                moved = 1
+                for c in range(ROW_HEAD, width):
+                    if row[c]:
+                        row[c] += equal(row[c], before[FIRST + kind]) & moves[FIRST + kind] & pairs_only
+        if theirs == NOWHERE:
+            return moved
+        states, mask = before[SECOND + kind], moves[SECOND + kind]
+        for r in range(min(u.count, words(side.size_class))):
+            row = side.rows[r]
+            if row == NULL or column >= words(row[0]):
+                continue
+            steps = equal(row[column], states) & mask      # a column that is not there, 0, does not move
+            if steps:
+                row[column] += steps
+                moved = 1
+                accepted = steps & ends[SECOND + kind]
+                if accepted and not self.report(accepted, u, other.unit, u.starts[r].location, l, event):
+                    return FAILED
+        return moved
+
+    cdef uint64_t *row_with(
+        self, Pair *pair, Side *side, uint32_t r, Visit *u, Visit *other, uint32_t width
+    ) noexcept nogil:
+        """Row `r`, at least `width` words wide. A new one begins as (u, *, l, *)."""
+        cdef uint64_t *row
+        cdef uint64_t **rows
+        cdef uint32_t size
+        if side.rows == NULL or r >= words(side.size_class):
+            size = class_for(max(r + 1, u.count))
+            rows = <uint64_t **> self.new_block(size)
+            if rows == NULL:
+                return NULL
+            if side.rows != NULL:
+                memcpy(rows, side.rows, 8 << side.size_class)
+                self.free_block(side.rows, side.size_class)
+            side.rows, side.size_class = rows, size
+        row = side.rows[r]
+        if row != NULL and width <= words(row[0]):
+            return row
+        size = class_for(max(width, ROW_HEAD + other.count))
+        cdef uint64_t *wider = <uint64_t *> self.new_block(size)
+        if wider == NULL:
+            return NULL
+        if row == NULL:
+            wider[SUMMARY] = u.starts[r].bits
+            pair.tuples += 1
+            self.count_tuple()
+        else:
+            memcpy(wider, row, 8 << row[0])
+            self.free_block(row, <uint32_t> row[0])
+        wider[0] = size
+        side.rows[r] = wider
+        return wider
+
+    # ---- ends
+
+    cdef int leave(self, uint32_t v) noexcept nogil:
+        """The visit ends. Whoever it has met keeps what it can complete alone."""
+        cdef Visit *visit = &self.visits[v]
+        cdef uint32_t i, x, y
+        cdef Touch *touch
+        cdef int kind
+        while visit.pairs:
+            if self.part(visit.pairs) == FAILED:
+                return FAILED
+        for i in range(visit.count):
+            x = visit.starts[i].touch
+            touch = &self.touches[x]
+            if touch.before:
+                self.touches[touch.before].after = touch.after
+            else:
+                self.locations[touch.location] = touch.after
+            if touch.after:
+                self.touches[touch.after].before = touch.before
+            for kind in range(2):
+                y = touch.waiting[kind]
+                if y:
+                    self.free_waiting_from(y)
+            touch.after, self.free_touches = self.free_touches, x
+        self.alive -= visit.count
+        if visit.starts != NULL:
+            self.free_block(visit.starts, visit.size_class)
+        self.take_out(visit)
+        visit.after, self.free_visits = self.free_visits, v
+        return 0
+
+    cdef int part(self, uint32_t link) noexcept nogil:
+        """One of the two units ends: that of this link."""
+        cdef uint32_t p = link >> 1, own = link & 1
+        cdef Pair *pair = &self.pairs[p]
+        cdef uint32_t v = pair.visits[own], partner = pair.visits[1 - own]
+        cdef int outcome = 0
+        if self.sets[self.visits[v].set].matches < self.most:
+            outcome = self.leave_as_unit(&pair.sides[own], v, partner)
+            if outcome != FAILED:
+                outcome = self.leave_as_other(&pair.sides[1 - own], v, partner)
+        self.alive -= pair.tuples
+        self.free_rows(&pair.sides[0])
+        self.free_rows(&pair.sides[1])
+        self.unlink(pair, 0)
+        self.unlink(pair, 1)
+        pair.after[0], self.free_pairs = self.free_pairs, p
+        return outcome
+
+    cdef int leave_as_unit(self, Side *side, uint32_t v, uint32_t partner) noexcept nogil:
+        """u ends: u' may complete patterns 8, 13 and 14 at l1."""
+        cdef uint64_t *row
+        cdef uint64_t near
+        cdef uint32_t r, c, l
+        cdef int kind
+        if side.rows == NULL:
+            return 0
+        for r in range(min(self.visits[v].count, words(side.size_class))):
+            row = side.rows[r]
+            if row == NULL:
+                continue
+            l = self.visits[v].starts[r].location
+            for c in range(ROW_HEAD, words(row[0])):
+                near = equal(row[c], 3 * lowest) if row[c] else 0
+                for kind in range(2):
+                    if near & ends[OTHER_FIRST + kind] and not self.wait(
+                        self.touch_for(partner, l), kind, near & ends[OTHER_FIRST + kind],
+                        self.visits[v].unit, self.visits[partner].starts[c - ROW_HEAD].location,
+                    ):
+                        return FAILED
+        return 0
+
+    cdef int leave_as_other(self, Side *side, uint32_t v, uint32_t partner) noexcept nogil:
+        """u' ends: u may complete patterns 1 to 5 at l1, and the others but for 8, 13 and 14 at l2."""
+        cdef uint64_t *row
+        cdef uint64_t near
+        cdef uint32_t r, c, l
+        cdef int kind
+        if side.rows == NULL:
+            return 0
+        for r in range(min(self.visits[partner].count, words(side.size_class))):
+            row = side.rows[r]
+            if row == NULL:
+                continue
+            l = self.visits[partner].starts[r].location
+            if self.leave_summary(self.visits[partner].starts[r].touch, row[SUMMARY], self.visits[v].unit) == FAILED:
+                return FAILED
+            for c in range(ROW_HEAD, words(row[0])):
+                near = equal(row[c], 3 * lowest) if row[c] else 0
+                for kind in range(2):
+                    if near & ends[SECOND + kind] and not self.wait(
+                        self.touch_for(partner, self.visits[v].starts[c - ROW_HEAD].location),
+                        kind, near & ends[SECOND + kind], self.visits[v].unit, l,
+                    ):
+                        return FAILED
+        return 0
+
+    cdef int leave_summary(self, uint32_t x, uint64_t bits, uint32_t other) noexcept nogil:
+        """What u can complete in patterns 1 to 5 at its touch `x`, now that `other` has ended."""
+        cdef uint64_t near = equal(bits, 2 * lowest)
+        cdef int kind
+        for kind in range(2):
+            if near & ends[FIRST + kind] and not self.wait(
+                x, kind, near & ends[FIRST + kind], other, self.touches[x].location
+            ):
+                return FAILED
+        return 0
+
+    cdef bint wait(
+        self, uint32_t x, int kind, uint64_t patterns, uint32_t other, uint32_t location
+    ) noexcept nogil:
+        """Complete these patterns when the touch is accessed so. False: no memory."""
+        cdef uint32_t y = self.free_waiting
+        cdef Touch *touch
+        if x == 0:
+            return False
+        if y:
+            self.free_waiting = self.waiting[y].next
+        else:
+            if not has_room(<void **> &self.waiting, &self.waiting_room, <size_t> self.waiting_count + 2,
+                            sizeof(Waiting)):
+                return False
+            self.waiting_count += 1
+            y = self.waiting_count
+        touch = &self.touches[x]
+        self.waiting[y].patterns, self.waiting[y].other, self.waiting[y].location = patterns, other, location
+        self.waiting[y].next, touch.waiting[kind] = touch.waiting[kind], y
+        touch.seen[kind] = 0
+        self.alive += 1
+        self.most_alive = max(self.most_alive, self.alive)
+        return True
+
+    cdef int complete(self, Visit *visit, Touch *touch, int kind, uint64_t event) noexcept nogil:
+        """The access that was waited for. The visit is u, or u' in patterns 8, 13 and 14."""
+        cdef uint32_t y = touch.waiting[kind]
+        cdef uint32_t l = touch.location
+        cdef Waiting *entry
+        cdef uint64_t as_other
+        while y:
+            entry = &self.waiting[y]
+            as_other = entry.patterns & ends[OTHER_FIRST + kind]
+            if not (
+                self.report_all(
+                    entry.patterns & ~as_other, visit.set, visit.unit, entry.other, entry.location, l, event
+                )
+                and self.report_all(as_other, visit.set, entry.other, visit.unit, l, entry.location, event)
+            ):
+                return FAILED
+            y = entry.next
+        self.free_waiting_from(touch.waiting[kind])
+        touch.waiting[kind] = 0
+        return 0
+
+    cdef bint report(
+        self, uint64_t patterns, Visit *u, uint32_t other, uint32_t location, uint32_t second, uint64_t event
+    ) noexcept nogil:
+        return self.report_all(patterns, u.set, u.unit, other, location, second, event)
+
+    cdef bint report_all(
+        self,
+        uint64_t patterns,
+        uint32_t s,
+        uint32_t u,
+        uint32_t other,
+        uint32_t location,
+        uint32_t second,
+        uint64_t event,
+    ) noexcept nogil:
+        """False: no memory."""
+        cdef int pattern
+        cdef Match *match
+        if patterns == 0:
+            return True
+        if not has_room(<void **> &self.matches, &self.match_room, self.match_count + PATTERNS, sizeof(Match)):
+            return False
+        for pattern in range(PATTERNS):
+            if patterns >> (3 * pattern) & 1:
+                match = &self.matches[self.match_count]
+                match.event, match.set, match.unit, match.other = event, s, u, other
+                match.location, match.second, match.pattern = location, second, pattern + 1
+                self.match_count += 1
+                if self.sets[s].matches < self.most:
+                    self.sets[s].matches += 1
+        return True
+
+    # ---- slots
+
+    cdef uint32_t visit_for(self, uint32_t t, uint32_t u, uint32_t s) noexcept nogil:
+        """The unit's visit on the set; a new one, if there is none. 0: no memory."""
+        cdef uint32_t v, w = self.sets[s].visits, place
+        if w and self.visits[w].unit == u:
+            return w
+        place = self.place_of(u)
+        v = self.known[place].visit
+        # It would be in both lists, so the shorter one tells: sets have many visits, or units visit many sets.
+        while v and w:
+            if self.visits[v].set == s:
+                return v
+            if self.visits[w].unit == u:
+                return w
+            v, w = self.visits[v].sibling, self.visits[w].after
+        return self.new_visit(t, u, s, place)
+
+    cdef uint32_t new_visit(self, uint32_t t, uint32_t u, uint32_t s, uint32_t place) noexcept nogil:
+        """0: no memory."""
+        cdef uint32_t v = self.free_visits, w, last = 0
+        cdef Visit *visit
+        if v:
+            self.free_visits = self.visits[v].after
+        else:
+            if not has_room(<void **> &self.visits, &self.visit_room, <size_t> self.visit_count + 2, sizeof(Visit)):
+                return 0
+            self.visit_count += 1
+            v = self.visit_count
+        visit = &self.visits[v]
+        memset(visit, 0, sizeof(Visit))
+        visit.unit, visit.thread, visit.set, visit.version = u, t, s, 1
+        visit.sibling = self.known[place].visit
+        if visit.sibling == 0:
+            self.known_count += 1
+            self.most_units = max(self.most_units, self.known_count)
+        self.known[place].unit, self.known[place].visit = u, v
+        if 2 * self.known_count > self.known_mask and not self.enlarge_known():
+            return 0
+        w = self.sets[s].visits
+        while w and self.visits[w].writes:
+            if self.visits[w].thread != t and self.sets[s].matches < self.most and not self.new_pair(v, w):
+                return 0
+            last, w = w, self.visits[w].after
+        self.put_behind(v, last)
+        return v
+
+    cdef bint becomes_writer(self, uint32_t v) noexcept nogil:
+        """Its first write: from now on it has to do with those that only read, too. False: no memory."""
+        cdef Visit *visit = &self.visits[v]
+        cdef uint32_t w = self.sets[visit.set].visits
+        visit.writes = True
+        self.take_out(visit)
+        self.put_behind(v, 0)
+        while w:
+            if not self.visits[w].writes and self.visits[w].thread != visit.thread and not self.new_pair(v, w):
+                return False
+            w = self.visits[w].after
+        return True
+
+    cdef void take_out(self, Visit *visit) noexcept nogil:
+        """Of the set's list."""
+        if visit.before:
+            self.visits[visit.before].after = visit.after
+        else:
+            self.sets[visit.set].visits = visit.after
+        if visit.after:
+            self.visits[visit.after].before = visit.before
+
+    cdef void put_behind(self, uint32_t v, uint32_t earlier) noexcept nogil:
+        """Into the set's list; 0: as the first."""
+        cdef Visit *visit = &self.visits[v]
+        cdef uint32_t *link = &self.visits[earlier].after if earlier else &self.sets[visit.set].visits
+        visit.before, visit.after = earlier, link[0]
+        if link[0]:
+            self.visits[link[0]].before = v
+        link[0] = v
+
+    cdef bint new_pair(self, uint32_t v, uint32_t w) noexcept nogil:
+        cdef uint32_t p = self.free_pairs
+        cdef Pair *pair
+        if p:
+            self.free_pairs = self.pairs[p].after[0]
+        else:
+            if not has_room(<void **> &self.pairs, &self.pair_room, <size_t> self.pair_count + 2, sizeof(Pair)):
+                return False
+            self.pair_count += 1
+            p = self.pair_count
+        pair = &self.pairs[p]
+        memset(pair, 0, sizeof(Pair))
+        pair.visits[0], pair.visits[1] = v, w
+        self.link(p, 0)
+        self.link(p, 1)
+        return True
+
+    cdef void link(self, uint32_t p, uint32_t own) noexcept nogil:
+        cdef Visit *visit = &self.visits[self.pairs[p].visits[own]]
+        cdef uint32_t first = visit.pairs
+        self.pairs[p].after[own] = first
+        if first:
+            self.pairs[first >> 1].before[first & 1] = 2 * p + own
+        visit.pairs = 2 * p + own
+
+    cdef void unlink(self, Pair *pair, int own) noexcept nogil:
+        cdef uint32_t earlier = pair.before[own], later = pair.after[own]
+        if earlier:
+            self.pairs[earlier >> 1].after[earlier & 1] = later
+        else:
+            self.visits[pair.visits[own]].pairs = later
+        if later:
+            self.pairs[later >> 1].before[later & 1] = earlier
+
+    cdef void free_rows(self, Side *side) noexcept nogil:
+        cdef uint32_t r
+        if side.rows == NULL:
+            return
+        for r in range(words(side.size_class)):
+            if side.rows[r] != NULL:
+                self.free_block(side.rows[r], <uint32_t> side.rows[r][0])
+        self.free_block(side.rows, side.size_class)
+
+    cdef inline uint32_t touch_of(self, uint32_t v, uint32_t l) noexcept nogil:
+        cdef uint32_t x = self.locations[l], i = 0
+        cdef Visit *visit = &self.visits[v]
+        while x and i < visit.count:        # again, the shorter list tells
+            if self.touches[x].visit == v:
+                return x
+            if visit.starts[i].location == l:
+                return visit.starts[i].touch
+            x = self.touches[x].after
+            i += 1
+        return 0
+
+    cdef uint32_t touch_for(self, uint32_t v, uint32_t l) noexcept nogil:
+        """The visit's touch of the location; one without an access, if there is none. 0: no memory."""
+        cdef uint32_t x = self.touch_of(v, l)
+        return x if x else self.new_touch(v, l)
+
+    cdef uint32_t new_touch(self, uint32_t v, uint32_t l) noexcept nogil:
+        """0: no memory."""
+        cdef Visit *visit = &self.visits[v]
+        cdef uint32_t x = self.free_touches
+        cdef Start *starts
+        cdef Touch *touch
+        if visit.starts == NULL or 2 * visit.count >= words(visit.size_class):    # a start has two words
+            starts = <Start *> self.new_block(visit.size_class + 1 if visit.count else 3)
+            if starts == NULL:
+                return 0
+            if visit.count:
+                memcpy(starts, visit.starts, 8 << visit.size_class)
+                self.free_block(visit.starts, visit.size_class)
+            visit.size_class = visit.size_class + 1 if visit.count else 3
+            visit.starts = starts
+        if x:
+            self.free_touches = self.touches[x].after
+        else:
+            if not has_room(<void **> &self.touches, &self.touch_room, <size_t> self.touch_count + 2, sizeof(Touch)):
+                return 0
+            self.touch_count += 1
+            x = self.touch_count
+        touch = &self.touches[x]
+        memset(touch, 0, sizeof(Touch))
+        touch.visit, touch.index, touch.location = v, visit.count, l
+        touch.after = self.locations[l]
+        if touch.after:
+            self.touches[touch.after].before = x
+        self.locations[l] = x
+        visit.starts[visit.count].location, visit.starts[visit.count].touch = l, x
+        visit.count += 1
+        self.count_tuple()
+        return x
+
+    cdef void free_waiting_from(self, uint32_t y) noexcept nogil:
+        cdef uint32_t last = y
+        self.alive -= 1
+        while self.waiting[last].next:
+            last = self.waiting[last].next
+            self.alive -= 1
+        self.waiting[last].next, self.free_waiting = self.free_waiting, y
+
+    cdef inline void count_tuple(self) noexcept nogil:
+        self.created += 1
+        self.alive += 1
+        self.most_alive = max(self.most_alive, self.alive)
+
+    # ---- the table of units
+
+    cdef inline uint32_t place_of(self, uint32_t u) noexcept nogil:
+        """Where the unit is, or would be."""
+        cdef uint32_t place = home_of(u) & self.known_mask
+        while self.known[place].visit and self.known[place].unit != u:
+            place = (place + 1) & self.known_mask
+        return place
+
+    cdef void forget(self, uint32_t place) noexcept nogil:
+        """Take a unit out; those behind it that could not stand there come forward."""
+        cdef uint32_t mask = self.known_mask, at = place, home
+        self.known_count -= 1
+        while True:
+            at = (at + 1) & mask
+            if self.known[at].visit == 0:
+                break
+            home = home_of(self.known[at].unit) & mask
+            if ((at - home) & mask) >= ((at - place) & mask):
+                self.known[place] = self.known[at]
+                place = at
+        self.known[place].visit = 0
+
+    cdef bint enlarge_known(self) noexcept nogil:
+        cdef Known *old = self.known
+        cdef uint32_t places = self.known_mask + 1 if old else 0, i
+        cdef uint32_t more = max(2 * places, 64)
+        cdef Known *table = <Known *> malloc(more * sizeof(Known))
+        if table == NULL:
+            return False
+        memset(table, 0, more * sizeof(Known))
+        self.known, self.known_mask = table, more - 1
+        for i in range(places):
+            if old[i].visit:
+                self.known[self.place_of(old[i].unit)] = old[i]
+        free(old)
+        return True
+
+    # ---- blocks of 2 ** size_class words
+
+    cdef void *new_block(self, uint32_t size_class) noexcept nogil:
+        """Zeros. NULL: no memory."""
+        cdef void *block = self.free_blocks[size_class]
+        cdef size_t size = <size_t> 1 << size_class, chunk
+        if block != NULL:
+            self.free_blocks[size_class] = (<void **> block)[0]
+        else:
+            if size > self.cut_words:
+                chunk = max(size, <size_t> 1 << CHUNK_CLASS)
+                if not has_room(<void **> &self.chunks, &self.chunk_room, self.chunk_count + 1, sizeof(void *)):
+                    return NULL
+                block = malloc(8 * chunk)
+                if block == NULL:
+                    return NULL
+                self.chunks[self.chunk_count] = block
+                self.chunk_count += 1
+                self.cut, self.cut_words = <uint64_t *> block, chunk
+            block = self.cut
+            self.cut += size
+            self.cut_words -= size
+        memset(block, 0, 8 * size)
+        return block
+
+    cdef inline void free_block(self, void *block, uint32_t size_class) noexcept nogil:
+        (<void **> block)[0] = self.free_blocks[size_class]
+        self.free_blocks[size_class] = block
+
+    cdef void drop(self) noexcept nogil:
+        """Forget all but matches and counters."""
+        cdef size_t i
+        for i in range(self.chunk_count):
+            free(self.chunks[i])
+        free(self.chunks)
+        free(self.known)
+        free(self.sets)
+        free(self.locations)
+        free(self.visits)
+        free(self.touches)
+        free(self.pairs)
+        free(self.waiting)
+        self.chunks, self.known, self.sets, self.locations = NULL, NULL, NULL, NULL
+        self.visits, self.touches, self.pairs, self.waiting, self.cut = NULL, NULL, NULL, NULL, NULL
+        memset(self.free_blocks, 0, sizeof(self.free_blocks))
+        self.chunk_room = self.chunk_count = self.cut_words = self.set_room = self.location_room = 0
+        self.visit_room = self.touch_room = self.pair_room = self.waiting_room = 0
+        self.visit_count = self.touch_count = self.pair_count = self.waiting_count = 0
+        self.free_visits = self.free_touches = self.free_pairs = self.free_waiting = 0
+        self.known_mask = self.known_count = 0
+        self.alive = 0
+
+
+cdef inline uint64_t *row_of(Side *side, uint32_t r) noexcept nogil:
+    if side.rows == NULL or r >= words(side.size_class):
+        return NULL
+    return side.rows[r]
+
+
+cdef inline uint32_t words(uint64_t size_class) noexcept nogil:
+    return <uint32_t> 1 << size_class
+
+
+cdef inline uint32_t class_for(uint32_t needed) noexcept nogil:
+    cdef uint32_t size_class = 0
+    while words(size_class) < needed:
+        size_class += 1
+    return size_class
+
+
+cdef inline uint32_t home_of(uint32_t u) noexcept nogil:
+    return <uint32_t> (u * <uint32_t> 0x9E3779B1) >> 12 ^ u

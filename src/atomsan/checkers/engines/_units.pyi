@@ -1,0 +1,18 @@
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+class UnitFinder:
+    transactions: int
+    def __init__(self, *, learns: bool = False) -> None: ...
+    def grow(self, threads: int) -> None: ...
+    def know(
+        self,
+        offsets: npt.NDArray[np.uint32],
+        sets: npt.NDArray[np.uint32],
+        kinds: npt.NDArray[np.uint32],
+        on: npt.NDArray[np.uint8],
+        parts: npt.NDArray[np.uint8],
+    ) -> None: ...
+    def feed(self, batch: Any, op: npt.NDArray[np.uint8]) -> tuple[npt.NDArray[Any], ...]: ...

@@ -1,0 +1,263 @@
+# cython: language_level=3, freethreading_compatible=True
+"""From events to the rows of units of work (`checkers/units.py`).
+
+Which sets a variable is in, and which regions are units on them, comes as arrays. Sets are of kinds (objects of one class
+are), and a region is a unit on all sets of a kind or on none: so what there is to know is as large as the source of a
+program, whatever the number of its objects.
+"""
+
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport free
+from libc.string cimport memcpy, memset
+
+from atomsan.trace._memory cimport grown, has_room
+from atomsan.trace._ops cimport BEGIN, END, READ, WRITE
+
+import numpy as np
+
+cdef enum: NONE = 0xFFFFFFFF
+
+# Rows: see RowKind.
+cdef enum:
+    ROW_END = 2
+    ROW_ALONE = 4
+
+cdef struct Open:
+    uint32_t region
+    uint32_t unit         # NONE: it was no unit of an access yet
+
+cdef struct ThreadRow:
+    Open *open            # innermost last
+    size_t depth
+    size_t room
+    uint32_t kind         # for which the outermost unit was looked for last
+    uint32_t found        # where it stands in `open`; NONE: there is none
+    bint is_known
+
+cdef struct Row:
+    uint64_t event
+    uint32_t thread
+    uint32_t unit
+    uint32_t set
+    uint32_t location
+    uint32_t region
+    uint32_t site
+    uint8_t kind
+
+
+cdef class UnitFinder:
+    """Finds the unit of each access, for each set of its location.
+
+    With `learns`, a region is a unit on the sets of a kind as soon as its own code has touched one.
+    """
+
+    cdef ThreadRow *threads
+    cdef size_t thread_count
+    cdef Row *rows
+    cdef size_t row_count
+    cdef size_t row_room
+    cdef uint32_t units
+    cdef readonly uint64_t transactions
+    cdef bint learns
+    cdef object _offsets, _sets, _kinds, _on, _parts
+    cdef const uint32_t *offsets      # of a variable, into `sets`
+    cdef const uint32_t *sets
+    cdef const uint32_t *kinds        # of a set
+    cdef uint8_t *on                  # of a region and a kind
+    cdef const uint8_t *parts         # of a region: it is part of the code of the one around it
+    cdef size_t variable_count
+    cdef size_t region_count
+    cdef size_t kind_count
+
+    def __cinit__(self, *, bint learns=False):
+        self.learns = learns
+
+    def __dealloc__(self):
+        cdef size_t t
+        for t in range(self.thread_count):
+            free(self.threads[t].open)
+        free(self.threads)
+        free(self.rows)
+
+    def grow(self, size_t threads):
+        """Take note of how many threads there are now."""
+        if threads > self.thread_count:
+            threads += threads // 2
+            self.threads = <ThreadRow *> grown(
+                self.threads, self.thread_count * sizeof(ThreadRow), threads * sizeof(ThreadRow)
+            )
+            self.thread_count = threads
+
+    def know(self, offsets, sets, kinds, on, parts):
+        """What there is to know of the variables, sets and regions so far.
+
+        The sets of variable v are `sets[offsets[v] : offsets[v + 1]]`, the kind of a set is `kinds[set]`, `on[region, kind]`
+        is 1 if the region is a unit on sets of the kind (and is written to, if this finder learns), and `parts[region]` is
+        1 for a region whose code is that of the region around it.
+        """
+        cdef const uint32_t[::1] offset_view = offsets
+        cdef const uint32_t[::1] set_view = sets
+        cdef const uint32_t[::1] kind_view = kinds
+        cdef uint8_t[:, ::1] on_view = on
+        cdef const uint8_t[::1] part_view = parts
+        cdef size_t t
+        if on_view.shape[0] != part_view.shape[0] or (set_view.shape[0] and np.max(sets) >= len(kinds)):
+            raise ValueError("regions and sets do not fit together")
+        if len(offsets) == 0 or int(offsets[len(offsets) - 1]) != len(sets):
+            raise ValueError("the sets of the variables do not add up")
+        if kind_view.shape[0] and np.max(kinds) >= on_view.shape[1]:
+            raise ValueError("a kind of sets that no region knows")
+        self._offsets, self._sets, self._kinds, self._on, self._parts = offsets, sets, kinds, on, parts
+        self.variable_count = offset_view.shape[0] - 1
+        self.region_count, self.kind_count = on_view.shape[0], on_view.shape[1]
+        self.offsets = &offset_view[0]
+        self.sets = &set_view[0] if set_view.shape[0] else NULL
+        self.kinds = &kind_view[0] if kind_view.shape[0] else NULL
+        self.on = &on_view[0, 0] if on_view.size else NULL
+        self.parts = &part_view[0] if part_view.shape[0] else NULL
+        for t in range(self.thread_count):
+            self.threads[t].is_known = False
+
+    def feed(self, batch, op):
+        """The rows of a batch, as columns in the order of `Rows`. `op` are the operations as the trace has them."""
+        cdef const uint32_t[::1] thread = batch.thread
+        cdef const uint8_t[::1] ops = op
+        cdef const uint32_t[::1] target = batch.target
+        cdef const uint32_t[::1] site = batch.site
+        cdef uint64_t first = batch.first
+        cdef size_t i, count = ops.shape[0]
+        cdef bint fits = True
+        self.row_count = 0
+        with nogil:
+            for i in range(count):
+                if ops[i] <= WRITE:
+                    fits = self.access(&self.threads[thread[i]], thread[i], ops[i], target[i], site[i], first + i)
+                elif ops[i] == BEGIN:
+                    fits = self.begin(&self.threads[thread[i]], target[i])
+                elif ops[i] == END:
+                    fits = self.end(&self.threads[thread[i]])
+                if not fits:
+                    break
+        if not fits:
+            raise MemoryError
+        return self.columns()
+
+    cdef bint begin(self, ThreadRow *row, uint32_t region) noexcept nogil:
+        if not has_room(<void **> &row.open, &row.room, row.depth + 1, sizeof(Open)):
+            return False
+        row.open[row.depth].region = region
+        row.open[row.depth].unit = NONE
+        self.transactions += row.depth == 0
+        row.depth += 1
+        if row.found == NONE:
+            row.is_known = False
+        return True
+
+    cdef bint end(self, ThreadRow *row) noexcept nogil:
+        cdef Row *ended
+        if row.depth == 0:
+            return True
+        row.depth -= 1
+        if row.is_known and row.found == row.depth:
+            row.is_known = False
+        if row.open[row.depth].unit == NONE:
+            return True
+        ended = self.new_row()
+        if ended == NULL:
+            return False
+        memset(ended, 0, sizeof(Row))
+        ended.kind = ROW_END
+        ended.unit = row.open[row.depth].unit
+        ended.region = row.open[row.depth].region
+        return True
+
+    cdef bint access(
+        self, ThreadRow *row, uint32_t thread, uint8_t op, uint32_t variable, uint32_t site, uint64_t event
+    ) noexcept nogil:
+        cdef uint32_t i, kind
+        cdef Row *made
+        cdef Open *unit
+        if variable >= self.variable_count:
+            return True
+        for i in range(self.offsets[variable], self.offsets[variable + 1]):
+            kind = self.kinds[self.sets[i]]
+            if self.learns:
+                self.learn(row, kind)
+            if not row.is_known or row.kind != kind:
+                self.look(row, kind)
+            made = self.new_row()
+            if made == NULL:
+                return False
+            made.event = event
+            made.thread = thread
+            made.set = self.sets[i]
+            made.location = variable
+            made.site = site
+            if row.found == NONE:
+                made.kind = op | ROW_ALONE
+                made.region = NONE
+                made.unit = self.units
+                self.units += 1
+            else:
+                unit = &row.open[row.found]
+                if unit.unit == NONE:
+                    unit.unit = self.units
+                    self.units += 1
+                made.kind = op
+                made.region = unit.region
+                made.unit = unit.unit
+        return True
+
+    cdef void learn(self, ThreadRow *row, uint32_t kind) noexcept nogil:
+        """The code that touches it is that of the innermost region, and of those that this is a part of."""
+        cdef size_t i = row.depth
+        cdef uint8_t *is_on
+        while i:
+            i -= 1
+            is_on = &self.on[row.open[i].region * self.kind_count + kind]
+            if not is_on[0]:
+                is_on[0] = 1
+                row.is_known = False
+            if not self.parts[row.open[i].region]:
+                break
+
+    cdef void look(self, ThreadRow *row, uint32_t kind) noexcept nogil:
+        cdef size_t i
+        row.kind = kind
+        row.found = NONE
+        row.is_known = True
+        for i in range(row.depth):
+            if row.open[i].region < self.region_count and self.on[row.open[i].region * self.kind_count + kind]:
+                row.found = <uint32_t> i
+                return
+
+    cdef Row *new_row(self) noexcept nogil:
+        if not has_room(<void **> &self.rows, &self.row_room, self.row_count + 1, sizeof(Row)):
+            return NULL
+        self.row_count += 1
+        return &self.rows[self.row_count - 1]
+
+    cdef columns(self):
+        cdef size_t i, count = self.row_count
+        kind = np.empty(count, np.uint8)
+        wide = [np.empty(count, np.uint32) for _ in range(6)]
+        event = np.empty(count, np.uint64)
+        if count == 0:
+            return kind, *wide, event
+        cdef uint8_t[::1] kinds = kind
+        cdef uint32_t[::1] threads = wide[0], units = wide[1], sets = wide[2]
+        cdef uint32_t[::1] locations = wide[3], regions = wide[4], sites = wide[5]
+        cdef uint64_t[::1] events = event
+        cdef Row *row
+        with nogil:
+            for i in range(count):
+                row = &self.rows[i]
+                kinds[i] = row.kind
+                threads[i] = row.thread
+                units[i] = row.unit
+                sets[i] = row.set
+                locations[i] = row.location
+                regions[i] = row.region
+                sites[i] = row.site
+                events[i] = row.event
+        return kind, *wide, event

@@ -1,0 +1,270 @@
+"""Atomic sets and units of work: which locations belong together, and which regions are meant as one step on them.
+
+One model for everybody who asks about sets. A *layout* says it in names: `Objects` for a recorded program (the paper's
+defaults: one set for each object), `Declared` for sets that somebody wrote down, `Prefixes` for plain traces.
+`SetModel` turns that into the arrays that `engines/_units.pyx` works with, and grows with the symbols of the trace.
+
+Sets are of kinds, and a region is a unit on all sets of a kind or on none. The sets of all objects of a class are of
+one kind.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from atomsan.trace.symbols import Symbols, SymbolTable
+
+    Matrix = npt.NDArray[np.uint8]
+
+# Regions that are part of the code of the function around them.
+PARTS = frozenset({"statement", "lock-block"})
+# Regions that somebody said are atomic: they are units on whatever they touch.
+MARKED = frozenset({"annotated", "foreign"})
+
+# The set of the variables of a plain trace whose names have no dot.
+ALL = "*"
+
+
+class Belongs(NamedTuple):
+    """A set, and the kind of sets that it is of."""
+
+    set: str
+    kind: str
+
+
+class Layout(Protocol):
+    """Which sets there are."""
+
+    learns: bool
+    """Whether a region is a unit on the sets that its own code touches, whatever `mark` says."""
+
+    fixed: Sequence[Belongs]
+    """The sets that there are in any case."""
+
+    def sets_of(self, variables: SymbolTable, variable: int) -> Sequence[Belongs]:
+        """The sets that a variable is in."""
+        ...
+
+    def mark(self, on: Matrix, regions: SymbolTable, kinds: Sequence[str]) -> None:
+        """Set `on[region, kind]` to 1 where the region is a unit on sets of that kind, as far as names tell."""
+        ...
+
+
+class Prefixes:
+    """For traces without structure: one set for each prefix before the last dot, and each region a unit on all."""
+
+    learns = False
+    fixed: Sequence[Belongs] = ()
+
+    def sets_of(self, variables: SymbolTable, variable: int) -> Sequence[Belongs]:
+        return (Belongs(variables[variable].rpartition(".")[0] or ALL, ""),)
+
+    def mark(self, on: Matrix, regions: SymbolTable, kinds: Sequence[str]) -> None:
+        on[:] = 1
+
+
+class Declared:
+    """Sets of variables that are written down, by name or glob, and which regions are units on them.
+
+    Without `declared` each region is a unit on each set; with it, a region that it does not name is on none.
+    """
+
+    learns = False
+
+    def __init__(self, sets: Mapping[str, Iterable[str]], declared: Mapping[str, Iterable[str]] | None = None) -> None:
+        self._sets = {name: Names(globs) for name, globs in sets.items()}
+        self.fixed: Sequence[Belongs] = [Belongs(name, name) for name in self._sets]
+        self._declared = None if declared is None else [(Names([region]), set(on)) for region, on in declared.items()]
+
+    def sets_of(self, variables: SymbolTable, variable: int) -> Sequence[Belongs]:
+        name = variables[variable]
+        return [Belongs(set_name, set_name) for set_name, names in self._sets.items() if name in names]
+
+    def mark(self, on: Matrix, regions: SymbolTable, kinds: Sequence[str]) -> None:
+        if self._declared is None:
+            on[:] = 1
+            return
+        places = {kind: place for place, kind in enumerate(kinds)}
+        for region in range(len(on)):
+            for names, sets in self._declared:
+                if regions[region] in names:
+                    on[region, [places[name] for name in sets if name in places]] = 1
+
+
+class Objects:
+    """For recorded programs: one set for each object, class, module and closure, with the containers that it holds.
+
+    A region is a unit on the sets of a class if it is a method of it or of one of its bases, if its own code touches
+    them (which is learned from the trace), or if what one method returns flows into a later call of another
+    (DESIGN section 8). `bases` are the names of the base classes of each class. `sets` divides the fields of classes
+    differently: `{"Account": ["checking", "savings"], "Account:log": ["entries"]}`; of a class that it names, each
+    field that it does not name is a set of its own.
+    """
+
+    learns = True
+    fixed: Sequence[Belongs] = ()
+
+    def __init__(
+        self, bases: Mapping[str, Sequence[str]] | None = None, sets: Mapping[str, Iterable[str]] | None = None
+    ) -> None:
+        self._bases = bases or {}
+        self._divided = [(name, Names([name.partition(":")[0]]), Names(globs)) for name, globs in (sets or {}).items()]
+
+    def sets_of(self, variables: SymbolTable, variable: int) -> Sequence[Belongs]:
+        of = variables.get(variable, "owner") or variables.get(variable, "object")
+        if of is None:
+            return (Belongs(variables[variable], ""),)
+        kind = class_of(of)
+        divided = [(name, fields) for name, classes, fields in self._divided if kind in classes]
+        if not divided:
+            return (Belongs(of, kind),)
+        field = self._field(variables, variable, kind)
+        found = [Belongs(f"{of}{_suffix(name)}", kind) for name, fields in divided if field in fields]
+        return found or (Belongs(f"{of}.{field}", kind),)
+
+    def _field(self, variables: SymbolTable, variable: int, kind: str) -> str:
+        """The field of the object that a location is, or that the container is in: `items` of `Account.items[0]`."""
+        if variables.get(variable, "owner") is None:
+            return variables.get(variable, "field") or ""
+        path = str(variables.get(variable, "class") or "")
+        return path.removeprefix(f"{kind}.").partition(".")[0].partition("[")[0]
+
+    def mark(self, on: Matrix, regions: SymbolTable, kinds: Sequence[str]) -> None:
+        families = [frozenset(self._family(kind)) for kind in kinds]
+        methods: dict[str, set[str]] = {}
+        for region in range(len(on)):
+            of_class, _, method = regions[region].partition(":")[2].rpartition(".")
+            methods.setdefault(of_class, set()).add(method)
+            if regions.get(region, "origin") in MARKED:
+                on[region] = 1
+        known = [set[str]().union(*(methods.get(name, ()) for name in family)) for family in families]
+        for region in range(len(on)):
+            of_class = regions[region].partition(":")[2].rpartition(".")[0]
+            flows = (regions.get(region, "flow") or "").splitlines()
+            if of_class or flows:
+                for kind, family in enumerate(families):
+                    if of_class in family or any(_calls(line, known[kind]) for line in flows):
+                        on[region, kind] = 1
+
+    def _family(self, kind: str) -> set[str]:
+        """A class and its bases."""
+        found = {kind}
+        waiting = [kind]
+        while waiting:
+            new = [base for base in self._bases.get(waiting.pop(), ()) if base not in found]
+            found.update(new)
+            waiting += new
+        return found
+
+
+def class_of(name: str) -> str:
+    """`Account` of `Account #2`."""
+    before, sign, number = name.rpartition(" #")
+    return before if sign and number.isdecimal() else name
+
+
+def _suffix(name: str) -> str:
+    """What stands behind the object in the name of a set, when its class is divided."""
+    return f" ({name.partition(':')[2] or 'set'})"
+
+
+def _calls(line: str, methods: set[str]) -> bool:
+    """Whether the methods that one function calls on one receiver are those of a class, so far as they were run.
+
+    Where the user said that it is a unit on what the receiver is, and no method is called on it here, that can be
+    anything.
+    """
+    receiver, *called = line.split()
+    found = sum(name in methods for name in called)
+    if receiver.startswith("!"):
+        return found > 0 or not called
+    return found > 0 and found >= min(2, len(called))
+
+
+class Names:
+    """Names and globs. A name that is written out is meant as it is, though it may look like a glob: `x[0]`."""
+
+    def __init__(self, globs: Iterable[str]) -> None:
+        self._literal = frozenset(globs)
+        patterns = (fnmatch.translate(glob) for glob in self._literal if _is_glob(glob))
+        self._globs = re.compile("|".join(patterns) or "(?!)")
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._literal or self._globs.fullmatch(name) is not None
+
+
+def _is_glob(text: str) -> bool:
+    return any(sign in text for sign in "*?[")
+
+
+class SetModel:
+    """The sets of a trace, as arrays. `grow` whenever the symbols may have grown."""
+
+    def __init__(self, symbols: Symbols, layout: Layout) -> None:
+        self.layout = layout
+        self.names: list[str] = []
+        """Of the sets."""
+        self.kind_names: list[str] = []
+        self.offsets: npt.NDArray[np.uint32] = np.zeros(1, np.uint32)
+        self.sets: npt.NDArray[np.uint32] = np.zeros(0, np.uint32)
+        self.kinds: npt.NDArray[np.uint32] = np.zeros(0, np.uint32)
+        self.on: npt.NDArray[np.uint8] = np.zeros((0, 0), np.uint8)
+        self.parts: npt.NDArray[np.uint8] = np.zeros(0, np.uint8)
+        self._symbols = symbols
+        self._numbers: dict[str, int] = {}
+        self._kind_numbers: dict[str, int] = {}
+        self.kinds = np.array([self._number(*belongs)[1] for belongs in layout.fixed], np.uint32)
+
+    def grow(self) -> bool:
+        """Take in what is new. True: there was something."""
+        variables, regions = len(self._symbols.variables), len(self._symbols.regions)
+        if variables == len(self.offsets) - 1 and regions == len(self.parts):
+            return False
+        self._add_variables(variables)
+        self._add_regions(regions)
+        return True
+
+    def _add_variables(self, count: int) -> None:
+        known = len(self.offsets) - 1
+        counts: list[int] = []
+        members: list[int] = []
+        kinds: list[int] = []
+        variables, sets_of = self._symbols.variables, self.layout.sets_of
+        for variable in range(known, count):
+            belongs = sets_of(variables, variable)
+            counts.append(len(belongs))
+            for name, kind in belongs:
+                is_new = name not in self._numbers
+                number, of_kind = self._number(name, kind)
+                members.append(number)
+                if is_new:
+                    kinds.append(of_kind)
+        ends = self.offsets[-1] + np.cumsum(np.array(counts, np.uint64)).astype(np.uint32)
+        self.offsets = np.concatenate([self.offsets, ends])
+        self.sets = np.concatenate([self.sets, np.array(members, np.uint32)])
+        self.kinds = np.concatenate([self.kinds, np.array(kinds, np.uint32)])
+
+    def _number(self, name: str, kind: str) -> tuple[int, int]:
+        """Of a set and of its kind."""
+        for table, names, one in ((self._numbers, self.names, name), (self._kind_numbers, self.kind_names, kind)):
+            if one not in table:
+                table[one] = len(names)
+                names.append(one)
+        return self._numbers[name], self._kind_numbers[kind]
+
+    def _add_regions(self, count: int) -> None:
+        regions = self._symbols.regions
+        on = np.zeros((count, len(self.kind_names)), np.uint8)
+        # what was learned stays
+        on[: self.on.shape[0], : self.on.shape[1]] = self.on
+        self.layout.mark(on, regions, self.kind_names)
+        self.on = on
+        self.parts = np.fromiter((regions.get(n, "origin") in PARTS for n in range(count)), np.uint8, count)

@@ -1,0 +1,239 @@
+"""`atomsan.sets`: is each object's data consistent? Checks the units of work on each atomic set, set by set.
+
+trace -> regions under the specification -> units and sets -> patterns, projection -> findings -> Report
+
+The same question is the lens of `atomsan run`: in a recorded program, what counts is inside one set (DESIGN section 6).
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, BinaryIO
+
+from atomsan.checkers.atomic_sets import (
+    METHODS,
+    Access,
+    Learning,
+    Method,
+    SetChecking,
+    Units,
+    accesses_of,
+    cycle_of,
+    pattern_in,
+    witness_of,
+)
+from atomsan.checkers.sets import Declared, Layout, Objects, Prefixes, SetModel
+from atomsan.errors import InputError
+from atomsan.explaining import explained
+from atomsan.findings.report import NamedTransactions, Report, SetFacts, TraceFacts
+from atomsan.material import Material, is_over, is_recorded
+from atomsan.source.spec import Specification, read_spec
+from atomsan.trace.validation import Checked
+
+if TYPE_CHECKING:
+    from atomsan.checkers.results import Witness
+    from atomsan.findings.finding import Finding
+    from atomsan.material import Opened, Watching
+    from atomsan.trace.trace import Trace
+    from atomsan.types import EventSource, Reopenable
+
+NAME = "atomic-sets"
+AT_ONCE = 1 << 16
+# Of more sets than this, only those are listed that something was found in.
+MOST_LISTED = 1000
+
+Sets = Mapping[str, Iterable[str]]
+
+
+def sets(
+    trace: Trace | str | os.PathLike[str] | BinaryIO | EventSource | Reopenable,
+    sets: Sets | None = None,
+    declared: Sets | None = None,
+    *,
+    method: Method = "both",
+    spec: Specification | str | os.PathLike[str] | None = None,
+    timeout: float | None = None,
+    split_at_waits: bool = False,
+    lenient: bool = False,
+    format: str | None = None,
+    explain: bool = True,
+    watching: Watching = lambda source: nullcontext(lambda batch: None),
+) -> Report:
+    """Is each atomic set seen and left consistent? Checks a trace, of any kind, set by set.
+
+    `sets` are the variables of each set, by name or glob; of a recorded program, the fields of a class. `declared` are
+    the sets that each region is a unit of work on: None means every region on every set, and a region that is not
+    listed is on none. Without `sets` the specification may have some; else the sets of a recorded program are its
+    objects, and those of other traces are what stands before the last dot of their variables' names.
+    """
+    if method not in METHODS:
+        raise InputError(f"unknown method {method!r}: it is one of {', '.join(METHODS)}")
+    rules = spec if isinstance(spec, Specification) else read_spec(spec) if spec is not None else Specification()
+    material = Material(trace, rules, split_all=split_at_waits, lenient=lenient, format=format)
+    deadline = None if timeout is None else time.monotonic() + timeout
+    run = SetRun(material, method, sets if sets is not None else rules.sets or None, declared, deadline=deadline)
+    run.run(watching)
+    findings, stopped = run.findings(), run.stopped
+    if explain and not stopped and any(finding.witness for finding in findings):
+        findings, stopped = explained(material, run.source, findings, lambda name: run.is_recorded, deadline, watching)
+    return _report(run, findings, stopped)
+
+
+class SetRun:
+    """The passes over a trace, and what came of them."""
+
+    def __init__(
+        self,
+        material: Material,
+        method: Method,
+        sets: Sets | None = None,
+        declared: Sets | None = None,
+        *,
+        deadline: float | None = None,
+    ) -> None:
+        self._material = material
+        self._method = method
+        self._deadline = deadline
+        self.source = material.open(AT_ONCE)
+        self.is_recorded = is_recorded(self.source)
+        self.model = SetModel(self.source.symbols, self._layout(sets, declared))
+        self.checking: SetChecking | None = None
+        self.seconds = 0.0
+        self.stopped: str | None = None
+
+    def _layout(self, sets: Sets | None, declared: Sets | None) -> Layout:
+        if self.is_recorded and declared is None:
+            return Objects(self.source.meta.classes, {**self.source.meta.sets, **(sets or {})})
+        return Prefixes() if sets is None else Declared(sets, declared)
+
+    def run(self, watching: Watching) -> None:
+        start = time.monotonic()
+        learns = self.model.layout.learns
+        if learns and self._material.again:
+            self._pass(self.source, Learning(self.model), watching)
+            self.source = self._material.open(AT_ONCE)
+            learns = False
+        if self.stopped is None:
+            self.checking = SetChecking(self.model, self._method, learns=learns)
+            self._pass(self.source, self.checking, watching)
+        self.seconds = time.monotonic() - start
+
+    def _pass(self, source: Opened, taker: SetChecking | Learning, watching: Watching) -> None:
+        try:
+            with watching(source) as watch:
+                for batch in source.batches():
+                    taker.feed(batch)
+                    watch(batch)
+                    if is_over(self._deadline):
+                        self.stopped = "out of time"
+                        return
+        except KeyboardInterrupt:
+            self.stopped = "out of time" if is_over(self._deadline) else "interrupted"
+        finally:
+            source.close()
+        taker.finish()
+
+    def witnesses(self) -> list[Witness]:
+        """A cycle of units for each kind of violation."""
+        checking = self.checking
+        if checking is None:
+            return []
+        if checking.projection is None:
+            return self._matched(checking)
+        found = []
+        for cycle, count in checking.cycles():
+            number = pattern_in(cycle)
+            found.append(witness_of(cycle, count, ("projection", *([f"pattern {number}"] if number else []))))
+        return found
+
+    def _matched(self, checking: SetChecking) -> list[Witness]:
+        """The accesses of the first match of each pattern in each set: the trace is read again for them."""
+        matches = list(checking.examples.values())
+        if not matches or not self._material.again:
+            return []
+        source = self._material.open(AT_ONCE)
+        units = Units(self.model, learns=False)
+        accesses: list[Access] = []
+        try:
+            for batch in source.batches():
+                accesses += accesses_of(matches, units.rows(batch))
+        finally:
+            source.close()
+        return [
+            witness_of(cycle_of(match, accesses), checking.counts[key], ("patterns", f"pattern {match.pattern}"))
+            for key, match in checking.examples.items()
+        ]
+
+    def findings(self) -> list[Finding]:
+        """What was found, as findings; of a recorded program also notes, which have a `why`."""
+        witnesses = self.witnesses()
+        if not witnesses:
+            return []
+        from atomsan.findings.counting import judged
+        from atomsan.findings.making import Namer, findings_of
+
+        findings = findings_of(witnesses, Namer(self.source))
+        return judged(findings) if self.is_recorded else findings
+
+    def facts(self) -> dict[str, SetFacts]:
+        """What there is to say of each set, by its name."""
+        checking = self.checking
+        if checking is None:
+            return {}
+        broken = set(checking.broken())
+        counts: dict[int, dict[str, int]] = {}
+        for (number, pattern), count in sorted(checking.counts.items()):
+            counts.setdefault(number, {})[str(pattern)] = count
+        is_whole = checking.projection is not None and self.stopped is None
+        listed = range(len(self.model.names)) if len(self.model.names) <= MOST_LISTED else sorted(broken | set(counts))
+        return {
+            self.model.names[number]: SetFacts(
+                counts.get(number, {}), False if number in broken or number in counts else True if is_whole else None
+            )
+            for number in listed
+        }
+
+
+def _report(run: SetRun, findings: Sequence[Finding], stopped: str | None) -> Report:
+    symbols, meta, checking = run.source.symbols, run.source.meta, run.checking
+    facts = run.facts()
+    patterns: dict[str, int] = {}
+    for found in facts.values():
+        for pattern, count in found.patterns.items():
+            patterns[pattern] = patterns.get(pattern, 0) + count
+    answers = {found.serializable for found in facts.values()}
+    serializable = False if False in answers else None if None in answers or run.stopped else True
+    original = run.source.original
+    return Report(
+        trace=TraceFacts(
+            source=meta.source,
+            events=run.source.events,
+            threads=len(symbols.threads),
+            locks=len(symbols.locks),
+            variables=len(symbols.variables),
+            transactions=checking.transactions if checking else 0,
+            complete=meta.complete and run.stopped is None,
+        ),
+        algorithm=NAME,
+        verdict="unknown" if serializable is None else "holds" if serializable else "violated",
+        serializable=serializable,
+        violations=checking.violations if checking else 0,
+        transactions=NamedTransactions([], symbols.threads.__getitem__),
+        findings=[finding for finding in findings if finding.why is None],
+        notes=[finding for finding in findings if finding.why is not None],
+        counters=checking.counters if checking else {},
+        seconds={"total": run.seconds},
+        reason=_reason(run) if serializable is None else None,
+        stopped=stopped or run.stopped,
+        repairs=original.repairs.lines() if isinstance(original, Checked) else [],
+        warnings=list(meta.warnings),
+        patterns=dict(sorted(patterns.items(), key=lambda item: int(item[0]))),
+        sets=facts,
+    )
+
+
+def _reason(run: SetRun) -> str:
+    return run.stopped or "no pattern matches, which proves nothing: the patterns are not complete, projection is"

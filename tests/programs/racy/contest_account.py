@@ -1,0 +1,62 @@
+# expect: Account.transfer
+# within: Clerk.run
+
+"""A bank whose transfers hold the lock of the account they take from, and not of the one they give to."""
+
+import threading
+
+
+class Account:
+    def __init__(self, number, amount):
+        self.number = number
+        self.amount = amount
+        self.lock = threading.Lock()
+
+    def deposit(self, amount):
+        with self.lock:
+            self.amount += amount  # bug
+
+    def withdraw(self, amount):
+        with self.lock:
+            self.amount -= amount  # bug
+
+    def transfer(self, target, amount):
+        with self.lock:
+            self.amount -= amount  # bug
+            target.amount += amount  # bug
+
+
+class Bank:
+    def __init__(self, size):
+        self.accounts = [Account(number, 100) for number in range(size)]
+
+    def after(self, account):
+        return self.accounts[(account.number + 1) % len(self.accounts)]
+
+    def total(self):
+        return sum(account.amount for account in self.accounts)
+
+
+class Clerk(threading.Thread):
+    """Works on one account: all that comes in goes out again, to its neighbour."""
+
+    def __init__(self, bank, number):
+        super().__init__()
+        self.bank = bank
+        self.account = bank.accounts[number]
+
+    def run(self):
+        target = self.bank.after(self.account)
+        for amount in range(1, 60):
+            self.account.deposit(amount)
+            self.account.transfer(target, amount)
+            self.account.withdraw(1)
+
+
+bank = Bank(3)
+clerks = [Clerk(bank, number) for number in range(3)]
+for clerk in clerks:
+    clerk.start()
+for clerk in clerks:
+    clerk.join()
+print(f"{bank.total()} in the bank, of {3 * 100 + 3 * sum(range(1, 60)) - 3 * 59}")

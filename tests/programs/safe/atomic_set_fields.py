@@ -1,0 +1,41 @@
+"""Two fields that have nothing to do with each other, as the class says: each of them is seen as it should be."""
+
+import threading
+
+import atomsan
+
+
+@atomsan.atomic_set("hits")
+@atomsan.atomic_set("misses", name="other")
+class Stats:
+    def __init__(self):
+        self.lock = threading.Lock()
+        self.hits = 0
+        self.misses = 0
+
+    def both(self):
+        with self.lock:
+            self.hits += 1
+        with self.lock:
+            self.misses += 1
+
+    def seen(self):
+        with self.lock:
+            hits = self.hits
+        with self.lock:
+            return hits + self.misses
+
+
+def worker(stats):
+    for _ in range(50):
+        stats.both()
+        stats.seen()
+
+
+stats = Stats()
+threads = [threading.Thread(target=worker, args=(stats,)) for _ in range(3)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+print(stats.hits, stats.misses)

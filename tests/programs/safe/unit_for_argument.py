@@ -1,0 +1,41 @@
+"""A function that moves a piece by two calls is meant as one step on the board, and the decorator says so."""
+
+import threading
+
+import atomsan
+
+
+class Board:
+    def __init__(self):
+        self.lock = threading.RLock()
+        self.x = 0
+        self.y = 0
+
+    def set_x(self, x):
+        with self.lock:
+            self.x = x
+
+    def set_y(self, y):
+        with self.lock:
+            self.y = y
+
+
+@atomsan.unit_for("board")
+def move(board, place):
+    with board.lock:
+        board.set_x(place)
+        board.set_y(place)
+
+
+def worker(board, first):
+    for step in range(60):
+        move(board, first + step)
+
+
+board = Board()
+threads = [threading.Thread(target=worker, args=(board, 1000 * i)) for i in range(3)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+print(board.x == board.y)

@@ -1,0 +1,47 @@
+"""The lock is given away for the slow part, and what others did meanwhile is looked at before it counts."""
+
+import threading
+import time
+
+
+class Table:
+    def __init__(self):
+        self.lock = threading.Lock()
+        self.total = 0
+        self.loading = {}
+
+    def load(self, key):
+        with self.lock:
+            self.loading[key] = True
+            self.lock.release()
+            try:
+                time.sleep(0)
+            finally:
+                self.lock.acquire()
+            if self.loading.pop(key):
+                self.total += 1
+
+    def forget(self, key):
+        with self.lock:
+            if key in self.loading:
+                self.loading[key] = False
+
+
+def loader(table, key):
+    for _ in range(60):
+        table.load(key)
+
+
+def forgetter(table):
+    for i in range(120):
+        table.forget(i % 2)
+
+
+table = Table()
+threads = [threading.Thread(target=loader, args=(table, key)) for key in range(2)]
+threads.append(threading.Thread(target=forgetter, args=(table,)))
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+print(table.total)

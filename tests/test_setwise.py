@@ -1,0 +1,132 @@
+"""`atomsan.sets`: each atomic set by itself, against the definitions, the golden answers and recorded programs."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import atomsan
+from atomsan import InputError, TraceBuilder
+from checkers.set_rows import random_case
+from oracles import atomic_sets
+from oracles.model import Step
+
+GOLDEN = Path(__file__).parent / "golden"
+EXAMPLES = sorted(GOLDEN.glob("sets-*.std"))
+METHODS = ("patterns", "projection", "both")
+
+
+def built(steps: list[Step]) -> atomsan.Trace:
+    builder = TraceBuilder()
+    for thread, op, target, *_ in steps:
+        builder.add(thread, op, target)
+    return builder.build()
+
+
+def answer(report: atomsan.Report) -> dict[str, Any]:
+    """In the shape of the golden files."""
+    content = report.to_dict()
+    return {
+        "patterns": sorted(map(int, content["patterns"])),
+        "serializable": content["serializable"],
+        "per_set": {
+            name: {"patterns": sorted(map(int, facts["patterns"])), "serializable": facts["serializable"]}
+            for name, facts in content["sets"].items()
+        },
+    }
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_the_golden_answers(path: Path) -> None:
+    given = json.loads(path.with_suffix(".json").read_text())
+    report = atomsan.sets(path, given["sets"], given["declared"])
+    assert answer(report) == given["atomic_sets"]
+    assert report.verdict == ("holds" if given["atomic_sets"]["serializable"] else "violated")
+    assert bool(report.findings) == (not given["atomic_sets"]["serializable"])
+
+
+def test_generated_traces() -> None:
+    """Symbols, units, both engines and the report, at once."""
+    rng = random.Random(5)
+    broken = 0
+    for _ in range(2000):
+        steps, sets, declared = random_case(rng)
+        trace = built(steps)
+        expected = atomic_sets.check(steps, sets, declared)
+        broken += not expected["serializable"]
+        report = atomsan.sets(trace, sets, declared)
+        assert answer(report) == expected, (steps, sets, declared)
+        assert bool(report.findings) == (not expected["serializable"])
+        shown = {name for finding in report.findings for name in finding.found_by} - {"projection"}
+        assert shown <= {f"pattern {number}" for number in expected["patterns"]}
+        by_patterns = atomsan.sets(trace, sets, declared, method="patterns")
+        assert answer(by_patterns)["patterns"] == expected["patterns"]
+        assert by_patterns.serializable is (False if expected["patterns"] else None)
+        assert bool(by_patterns.findings) == bool(expected["patterns"])
+        by_projection = atomsan.sets(trace, sets, declared, method="projection")
+        assert by_projection.serializable == expected["serializable"]
+    assert 400 < broken < 1600
+
+
+def test_what_found_it() -> None:
+    path = GOLDEN / "sets-pattern11.std"
+    given = json.loads(path.with_suffix(".json").read_text())
+    found = {name for finding in atomsan.sets(path, given["sets"]).findings for name in finding.found_by}
+    assert found == {"projection", "pattern 1", "pattern 2", "pattern 11"}
+    only = {finding.found_by for finding in atomsan.sets(path, given["sets"], method="patterns").findings}
+    assert only == {("patterns", "pattern 1"), ("patterns", "pattern 2"), ("patterns", "pattern 11")}
+
+
+LOST = "T:begin(f) T:r(a.x) U:w(a.x) T:w(a.x) T:end(f)"
+ACROSS = "T:begin(f) T:w(a.x) U:begin(g) U:r(a.x) U:w(b.y) U:end(g) T:r(b.y) T:end(f)"
+
+
+def test_without_sets_the_prefix_is_the_set() -> None:
+    report = atomsan.sets(atomsan.parse(LOST))
+    assert {name: facts.serializable for name, facts in (report.sets or {}).items()} == {"a": False}
+    report = atomsan.sets(atomsan.parse(ACROSS))
+    assert {name: facts.serializable for name, facts in (report.sets or {}).items()} == {"a": True, "b": True}
+    assert not atomsan.check(atomsan.parse(ACROSS)).serializable
+
+
+def test_variables_without_a_dot_are_one_set() -> None:
+    report = atomsan.sets(atomsan.parse(ACROSS.replace("a.", "").replace("b.", "")))
+    assert {name: facts.serializable for name, facts in (report.sets or {}).items()} == {"*": False}
+
+
+def test_globs_and_names_that_look_like_globs() -> None:
+    trace = atomsan.parse("T:begin(f) T:r(x[0]) U:w(x[0]) T:w(x[0]) T:end(f)")
+    assert atomsan.sets(trace, {"S": ["x[0]"]}).serializable is False
+    assert atomsan.sets(trace, {"S": ["x*"]}).serializable is False
+    assert atomsan.sets(trace, {"S": ["y*"]}).serializable is True
+
+
+def test_sets_of_the_specification(tmp_path: Path) -> None:
+    spec = tmp_path / "spec.toml"
+    spec.write_text('[sets]\none = ["a.*", "b.*"]\n')
+    assert atomsan.sets(atomsan.parse(ACROSS), spec=spec).serializable is False
+
+
+def test_an_unknown_method() -> None:
+    with pytest.raises(InputError, match="unknown method 'all'"):
+        atomsan.sets(atomsan.parse(LOST), method="all")  # type: ignore[arg-type]
+
+
+def test_out_of_time() -> None:
+    report = atomsan.sets(atomsan.parse(LOST), timeout=1e-9)
+    assert (report.verdict, report.stopped) == ("violated", "out of time")
+    assert atomsan.sets(atomsan.parse(ACROSS), timeout=1e-9).reason == "out of time"
+
+
+def test_each_conflict_of_two_units_is_shown() -> None:
+    """The first one may be harmless, such as two appends, and the next one not."""
+    trace = atomsan.parse("T:begin(f) T:w(o.s) T:r(o.x) U:begin(g) U:w(o.s) U:w(o.x) U:end(g) T:w(o.x) T:end(f)")
+    found = {finding.pattern: finding.found_by for finding in atomsan.sets(trace).findings}
+    assert found == {
+        "lost update": ("projection", "pattern 1"),
+        "inconsistent view": ("projection", "pattern 6"),
+    }

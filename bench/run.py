@@ -16,8 +16,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import checking
+import projection
 import reading
 import recording
+import sets
 import tool
 from harness import Row, as_installed, save, show
 
@@ -34,7 +36,10 @@ def benchmarks(directory: Path, repeat: int, scale: float) -> dict[str, Iterator
         "checking-growth": checking.growth(repeat, 8 * events // 10),
         "violations": checking.every_violation(repeat, events),
         "check": checking.whole_process(directory, repeat, events),
+        "sets": sets.patterns(min(repeat, 5), events),
+        "projection": projection.projections(min(repeat, 5), events),
         "run": recording.start_up(directory, 2 * repeat),
+        "run-sets": sets.in_a_run(min(repeat, 3)),
         "recording": recording.programs(directory, min(repeat, 5)),
         "generator": tool.generator(directory, min(repeat, 3), events),
         "growth": reading.growth(directory, min(repeat, 5), 10 * events),

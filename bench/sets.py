@@ -1,4 +1,4 @@
-"""How fast the race automata of atomic sets are, against AeroDrome's pass over as many events of the same shape.
+"""How fast atomic sets are, units, race automata and projection, against AeroDrome's pass over the same load.
 
 Threads work in rounds: each does one unit of work on one object, and all are interleaved at random, access by access.
 In a share of the rounds, two threads have the same object. AeroDrome would stop at the first violation, so it gets the
@@ -7,19 +7,26 @@ same load without sharing, as a trace: each unit is a region.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-from harness import Row, best
+from harness import Row, best, command
 
+from atomsan.checkers.atomic_sets import Method, SetChecking
 from atomsan.checkers.engines._aerodrome import AeroDrome
 from atomsan.checkers.engines._patterns import Patterns
+from atomsan.checkers.sets import Prefixes, SetModel
 from atomsan.checkers.units import RowKind, Rows
-from atomsan.trace.events import BATCH_EVENTS, Op
+from atomsan.setwise import AT_ONCE
+from atomsan.trace.events import BATCH_EVENTS, Batch, Op
+from atomsan.trace.symbols import Symbols
 
 MILLION = 1_000_000
+PROGRAMS = Path(__file__).parent / "programs"
 
 Integers = npt.NDArray[np.int64]
 Events = tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint8], npt.NDArray[np.uint32]]  # thread, operation, target
@@ -119,12 +126,76 @@ def patterns(repeat: int, events: int) -> Iterator[Row]:
             detail=f"{time:.3f} s, {events / time / MILLION:.1f} Mev/s, aerodrome {aerodrome:.3f} s, "
             f"{matches} matches, {counters['tuples']} tuples",
         )
+        yield from _whole(repeat, events, Load(shared=shared), _aerodrome(private, trace), limit)
     yield Row(
         f"patterns, most tuples alive, {private.threads} units on {private.fields} locations each",
         counters["most_tuples"],
         "tuples",
         private.threads * private.fields * (2 * private.fields + 1),  # all of every pair, with the summaries
     )
+
+
+def _whole(repeat: int, events: int, load: Load, aerodrome: Callable[[], object], limit: float | None) -> Iterator[Row]:
+    """The same from the events of a trace on, as `atomsan sets` does it: the units are found first."""
+    symbols = Symbols()
+    for number in range(load.objects * load.fields):
+        symbols.variables.intern(f"object{number // load.fields}.field{number % load.fields}")
+    symbols.regions.intern("unit")
+    columns = load.trace(events)
+    batches = [Batch(0, thread, op, target, np.zeros_like(target)) for thread, op, target in columns]
+    model = SetModel(symbols, Prefixes())
+    model.grow()
+
+    def run(method: Method) -> Callable[[], object]:
+        def checked() -> None:
+            checking = SetChecking(model, method)
+            for batch in batches:
+                for start in range(0, len(batch), AT_ONCE):
+                    checking.feed(batch[start : start + AT_ONCE])
+            checking.finish()
+
+        return checked
+
+    alone, by_patterns, by_both = best(repeat, aerodrome, run("patterns"), run("both"))
+    for name, time, most in (("patterns", by_patterns, limit), ("patterns and projection", by_both, None)):
+        yield Row(
+            f"sets by {name}, from the events on, {load.shared:.0%} meet / aerodrome",
+            time / alone,
+            "x",
+            most,
+            detail=f"{time:.3f} s, {events / time / MILLION:.1f} Mev/s",
+        )
+
+
+# The program as usual, and without asking set by set.
+_WITHOUT = """
+import sys
+import atomsan.checking
+if sys.argv.pop(1) == "without":
+    atomsan.checking._inside_sets = lambda *given: ([], None)
+from atomsan.cli.main import main
+sys.exit(main())
+"""
+
+
+def in_a_run(repeat: int) -> Iterator[Row]:
+    """What asking set by set adds to `atomsan run`."""
+    for name in ("attributes", "pipeline", "service"):
+        program = PROGRAMS / f"{name}.py"
+        without, with_sets = best(
+            repeat,
+            *(
+                command(sys.executable, "-c", _WITHOUT, which, "run", "--quiet", "--findings-exit-code", "0", program)
+                for which in ("without", "with")
+            ),
+        )
+        yield Row(
+            f"atomsan run {name}.py with sets / without",
+            with_sets / without,
+            "x",
+            1.1,
+            detail=f"{with_sets:.3f} s, without {without:.3f} s",
+        )
 
 
 def _match(rows: list[Rows]) -> tuple[Patterns, int]:

@@ -162,8 +162,9 @@ class SetRun:
                 accesses += accesses_of(matches, units.rows(batch))
         finally:
             source.close()
+        counts = checking.counts
         return [
-            witness_of(cycle_of(match, accesses), checking.counts[key], ("patterns", f"pattern {match.pattern}"))
+            witness_of(cycle_of(match, accesses), counts[key], ("patterns", f"pattern {match.pattern}"))
             for key, match in checking.examples.items()
         ]
 

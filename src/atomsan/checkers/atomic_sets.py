@@ -10,9 +10,8 @@ own code touches; that is learned in a pass of its own, if the trace can be read
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -22,6 +21,8 @@ from atomsan.checkers.units import RowKind, Rows
 from atomsan.trace.events import Op
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from atomsan.checkers.engines._patterns import Patterns
     from atomsan.checkers.engines._projection import Projection
     from atomsan.checkers.sets import SetModel
@@ -47,6 +48,11 @@ PATTERNS: dict[int, str] = {
     13: "0R1 1W2 0R2 1W1",
     14: "0W1 1R2 0W2 1R1",
 }
+# After so many matches in one set no more are looked for: two units on a list of a thousand elements have millions.
+MOST_MATCHES = 100_000
+ROW = 16
+# Rows between two looks at what matched: counting takes as long as there are sets.
+TAKEN_EVERY = 1 << 20
 # So many matches are shown with their accesses.
 MOST_EXAMPLES = 1000
 
@@ -104,22 +110,26 @@ class SetChecking:
         if method != "projection":
             from atomsan.checkers.engines._patterns import Patterns
 
-            self.patterns = Patterns()
+            self.patterns = Patterns(most=MOST_MATCHES)
         if method != "patterns":
             from atomsan.checkers.engines._projection import Projection
 
             self.projection = Projection()
-        self.counts: Counter[tuple[int, int]] = Counter()
-        """How many matches of each pattern there are in each set: (set, pattern)."""
+        self._counts: npt.NDArray[np.uint32] = np.zeros(0, np.uint32)
+        """How many matches of each pattern there are in each set, at `set * ROW + pattern`."""
         self.examples: dict[tuple[int, int], Match] = {}
         """The first match of each pattern in each set."""
         self._cycles: list[tuple[list[Access], int]] | None = None
+        self._rows = 0
 
     def feed(self, batch: Batch) -> None:
         rows = self._units.rows(batch)
         if self.patterns is not None:
             self.patterns.feed(rows)
-            self._take_matches(self.patterns)
+            self._rows += len(rows)
+            if self._rows >= TAKEN_EVERY:
+                self._take_matches(self.patterns)
+                self._rows = 0
         if self.projection is not None:
             self.projection.feed(rows)
 
@@ -139,7 +149,7 @@ class SetChecking:
     def violations(self) -> int:
         """As the paper counts: the matches of patterns; where these were not asked for, the cycles."""
         if self.patterns is not None:
-            return sum(self.counts.values())
+            return int(self._counts.sum())
         return 0 if self.projection is None else self.projection.counters["cycles"]
 
     def cycles(self) -> list[tuple[list[Access], int]]:
@@ -169,13 +179,30 @@ class SetChecking:
         found = patterns.take()
         if not len(found["pattern"]):
             return
-        both = np.stack([found["set"], found["pattern"].astype(np.uint32)], axis=1)
-        kinds, first, counts = np.unique(both, axis=0, return_index=True, return_counts=True)
-        for (number, pattern), index, count in zip(kinds.tolist(), first.tolist(), counts.tolist(), strict=True):
-            if not self.counts[number, pattern] and len(self.examples) < MOST_EXAMPLES:
-                row = {name: int(column[index]) for name, column in found.items()}
-                self.examples[number, pattern] = Match(**row)
-            self.counts[number, pattern] += count
+        places = found["set"].astype(np.int64) * ROW + found["pattern"]
+        if len(self.examples) < MOST_EXAMPLES:
+            self._keep_examples(places, found)
+        counts = np.bincount(places, minlength=len(self._counts)).astype(np.uint32)
+        counts[: len(self._counts)] += self._counts
+        self._counts = counts
+
+    def _keep_examples(self, places: npt.NDArray[np.int64], found: dict[str, npt.NDArray[Any]]) -> None:
+        kinds, first = np.unique(places, return_index=True)
+        known = np.zeros(len(kinds), bool)
+        inside = kinds < len(self._counts)
+        known[inside] = self._counts[kinds[inside]] > 0
+        for index in first[~known][: MOST_EXAMPLES - len(self.examples)].tolist():
+            match = Match(**{name: int(column[index]) for name, column in found.items()})
+            self.examples[match.set, match.pattern] = match
+
+    @property
+    def counts(self) -> dict[tuple[int, int], int]:
+        """How many matches of each pattern there are in each set, where there are any: by set and pattern."""
+        places = np.flatnonzero(self._counts)
+        return {
+            divmod(place, ROW): count
+            for place, count in zip(places.tolist(), self._counts[places].tolist(), strict=True)
+        }
 
 
 class Match(NamedTuple):

@@ -50,6 +50,9 @@ bench: $(VENV)/installed  ## speed, as ratios measured in one run
 bench-paper: $(VENV)/installed  ## every checker on the benchmarks of the AeroDrome paper
 	$(BIN)/python bench/paper.py
 
+bench-sets: $(VENV)/installed  ## atomic sets on the programs of the atomic-sets paper
+	$(BIN)/python bench/contest.py
+
 fuzz: $(VENV)/installed  ## ten minutes of coverage-guided fuzzing of every reader
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group fuzz
 	$(BIN)/python tests/fuzz/run.py
@@ -62,4 +65,4 @@ clean:  ## remove what was built
 	rm -rf $(VENV) build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src -name '*.so' -delete -o -name '*.c' -delete
 
-.PHONY: help install demo lint test test-long test-all test-stdlib test-packages bench bench-paper fuzz dist clean
+.PHONY: help install demo lint test test-long test-all test-stdlib test-packages bench bench-paper bench-sets fuzz dist clean

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from atomsan.checkers.atomic_sets import (
     METHODS,
+    NAME,
     Access,
     Learning,
     Method,
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
     from atomsan.trace.trace import Trace
     from atomsan.types import EventSource, Reopenable
 
-NAME = "atomic-sets"
 AT_ONCE = 1 << 16
 # Of more sets than this, only those are listed that something was found in.
 MOST_LISTED = 1000

@@ -184,8 +184,8 @@ def test_algorithms(atomsan: Atomsan) -> None:
     content = json.loads(atomsan("algorithms", "--format", "json").out)
     assert content["schema"] == "atomsan-algorithms/1"
     names = [row["name"] for row in content["algorithms"]]
-    assert names == ["auto", *CHECKERS]
-    assert text.splitlines()[0].split() == ["NAME", "PROPERTY", "PROMISES", "COST", "PAPER"]
+    assert names == ["auto", *CHECKERS, "atomic-sets"]
+    assert text.splitlines()[0].split() == ["NAME", "PROPERTY", "PROMISES", "COST", "PAPER", "VERB"]
     assert [line.split()[0] for line in text.splitlines()[1:]] == names
 
 

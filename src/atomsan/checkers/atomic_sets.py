@@ -28,6 +28,11 @@ if TYPE_CHECKING:
     from atomsan.checkers.sets import SetModel
     from atomsan.trace.events import Batch
 
+NAME = "atomic-sets"
+PROPERTY = "the units of work on each atomic set are serializable"
+PROMISES = "the 14 access patterns, which are sound; and the exact answer for each set, with a cycle of units"
+COST = "follows what meets: linear where no two threads have an object at a time"
+
 Method = Literal["patterns", "projection", "both"]
 METHODS: tuple[Method, ...] = ("patterns", "projection", "both")
 

@@ -12,7 +12,7 @@ SCHEMA = "atomsan-algorithms/1"
 
 
 def algorithms(format: str) -> int:
-    """List the algorithms that check can run: what each decides, promises and costs, and its paper.
+    """List the algorithms: what each decides, promises and costs, its paper, and the verb that runs it.
 
     Examples:
       atomsan algorithms
@@ -28,9 +28,11 @@ def algorithms(format: str) -> int:
 
 
 def _rows() -> list[dict[str, Any]]:
-    from atomsan.checkers import auto
+    from atomsan.checkers import atomic_sets, auto
     from atomsan.checkers.registry import CHECKERS
 
-    first = (auto.NAME, auto.PROPERTY, auto.PROMISES, auto.COST, "")
-    entries = ((e.name, e.property, e.promises, e.cost, e.paper) for e in CHECKERS.values())
-    return [dict(zip(("name", "property", "promises", "cost", "paper"), row, strict=True)) for row in (first, *entries)]
+    first = (auto.NAME, auto.PROPERTY, auto.PROMISES, auto.COST, "", "check")
+    entries = [(e.name, e.property, e.promises, e.cost, e.paper, "check") for e in CHECKERS.values()]
+    sets = (atomic_sets.NAME, atomic_sets.PROPERTY, atomic_sets.PROMISES, atomic_sets.COST, "atomic-sets-2008", "sets")
+    names = ("name", "property", "promises", "cost", "paper", "verb")
+    return [dict(zip(names, row, strict=True)) for row in (first, *entries, sets)]

@@ -17,7 +17,7 @@ VERBS: dict[str, str] = {
     "check": "Was it atomic? The violations that happened in traces.",
     "sets": "Is each object's data consistent? The same, for each atomic set.",
     "refine": "Infer which regions are atomic, by iterative refinement.",
-    "algorithms": "What check can run: properties, promises, cost, papers.",
+    "algorithms": "What check and sets can run: properties, promises, cost, papers.",
     "stats": "What is in a trace: events, threads, locks, variables, transactions.",
     "validate": "Is a trace well-formed? If not: the first offending line, and why.",
     "convert": "Write a trace in another format.",

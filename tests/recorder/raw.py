@@ -31,7 +31,7 @@ OPS = (
     *("region", "region_end", "block", "block_end", "held", "called", "made"),
 )
 KEYS = ("none", "field", "index", "hash", "number", "object", "structure", "whole")
-HANDS = ("plain", "item", "permit", "start")
+HANDS = ("plain", "item", "permit", "start", "nothing")
 FLAGS = {"augmented": 1, "loop": 2, "no_wait": 4, "class": 8, "queue": 16}
 
 

@@ -119,12 +119,13 @@ def test_conditions(tmp_path: Path) -> None:
             account = Account()
             with account.changed:
                 account.changed.notify()
+                account.changed.wait(0.001)
             with ready:
                 ready.notify_all()
     """
     locks, hands, _ = named(tmp_path, program)
     assert locks == ["Account.changed", "bank.ready"]
-    assert hands == ["Account.changed notification", "bank.ready notification"]
+    assert hands == ["Account.changed notification", "Account.changed (ran out)", "bank.ready notification"]
 
 
 @pytest.mark.parametrize(
@@ -135,6 +136,8 @@ def test_conditions(tmp_path: Path) -> None:
         ("queue.SimpleQueue()", "{}.put(account.balance + 1); {}.get()", " item 1"),
         ("threading.Semaphore(2)", "{}.acquire(); {}.release()", " permit 1"),
         ("threading.Barrier(1)", "{}.wait()", " phase 1"),
+        ("threading.Event()", "{}.wait(0.001)", " (ran out)"),
+        ("threading.Semaphore(0)", "{}.acquire(timeout=0.001)", " (ran out)"),
     ],
 )
 def test_hand_overs(made: str, use: str, expected: str, tmp_path: Path) -> None:

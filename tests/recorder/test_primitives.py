@@ -214,12 +214,14 @@ def test_event() -> None:
 import threading
 event = threading.Event()
 event.wait(0.001)
+event.wait(0)
+event.wait(timeout=0.0)
 event.set()
 event.is_set()
 event.wait()
 event.clear()
 """
-    assert in_main(program) == ["post event", "take event"]
+    assert in_main(program) == ["take event nothing", "post event", "take event"]
 
 
 def test_semaphore() -> None:
@@ -229,13 +231,18 @@ semaphore = threading.Semaphore(2)
 with semaphore:
     semaphore.acquire()
     semaphore.acquire(blocking=False)
+    semaphore.acquire(timeout=0)
+    semaphore.acquire(timeout=0.001)
     semaphore.release(2)
 try:
     semaphore.release(0)
 except ValueError:
     pass
 """
-    assert in_main(program) == ["semaphore semaphore 2", *["take semaphore permit"] * 2, *["post semaphore permit"] * 3]
+    assert in_main(program) == [
+        *("semaphore semaphore 2", "take semaphore permit", "take semaphore permit", "take semaphore nothing"),
+        *["post semaphore permit"] * 3,
+    ]
 
 
 def test_bounded_semaphore_released_too_often() -> None:
@@ -268,10 +275,11 @@ thread.start()
 barrier.wait()
 thread.join()
 alone = threading.Barrier(2)
-try:
-    alone.wait(0.001)
-except threading.BrokenBarrierError:
-    pass
+for _ in range(2):  # the second time it is broken already
+    try:
+        alone.wait(0.001)
+    except threading.BrokenBarrierError:
+        pass
 """
     lines = logged(program)
     assert sorted(line for line in lines if " barrier" in line and "alone" not in line) == [
@@ -280,7 +288,9 @@ except threading.BrokenBarrierError:
     arrivals = [i for i, line in enumerate(lines) if line.endswith("arrive barrier")]
     departures = [i for i, line in enumerate(lines) if line.endswith("depart barrier")]
     assert max(arrivals) < min(departures)
-    assert [line for line in lines if "alone" in line] == ["1 barrier alone 2", "1 arrive alone"]
+    assert [line for line in lines if "alone" in line] == [
+        *("1 barrier alone 2", "1 arrive alone", "1 take alone nothing", "1 arrive alone"),
+    ]
 
 
 # Threads
@@ -302,7 +312,7 @@ def test_thread_names() -> None:
         assert ["worker", "thread"] in [message[2:] for message in log.definitions_of("thread")]
 
 
-def test_a_join_that_ran_out_of_time_is_none() -> None:
+def test_a_join_that_ran_out_of_time_takes_nothing() -> None:
     program = """
 import threading
 go = threading.Event()
@@ -311,13 +321,16 @@ class Worker(threading.Thread):
         go.wait()
 thread = Worker(daemon=True)
 thread.start()
+thread.join(0)
+thread.join(timeout=-1)
 thread.join(0.01)
 go.set()
 thread.join()
+thread.join(0.01)
 """
     assert [line for line in logged(program) if "go" not in line] == [
         *HEAD,
-        *("1 fork 2", "2 thread", "2 exit", "1 join 2"),
+        *("1 fork 2", "2 thread", "1 take thread nothing", "2 exit", "1 join 2", "1 join 2"),
     ]
 
 
@@ -408,29 +421,28 @@ jobs.qsize()
     ]
 
 
-def test_failed_puts_and_gets_leave_no_order() -> None:
-    program = """
-import queue
-jobs = queue.Queue(1)
-for _ in range(2):
-    try:
-        jobs.put(jobs, timeout=0.001)
-    except queue.Full:
-        pass
+@pytest.mark.parametrize("kind", ["Queue", "LifoQueue", "PriorityQueue"])
+def test_failed_puts_and_gets_leave_no_order(kind: str) -> None:
+    program = f"""
+import contextlib, queue
+jobs, item = queue.{kind}(1), (1,)
+jobs.put(item, timeout=0.001)
+with contextlib.suppress(queue.Full): jobs.put(item, timeout=0.001)
+with contextlib.suppress(queue.Full): jobs.put(item, timeout=0)
+with contextlib.suppress(queue.Full): jobs.put(item, False)
+with contextlib.suppress(queue.Full): jobs.put_nowait(item)
+with contextlib.suppress(ValueError): jobs.put(item, timeout=-1)
 jobs.full()
 jobs.get()
-try:
-    jobs.get(timeout=0.001)
-except queue.Empty:
-    pass
-try:
-    jobs.get(block=False)
-except queue.Empty:
-    pass
+with contextlib.suppress(queue.Empty): jobs.get(timeout=0.001)
+with contextlib.suppress(queue.Empty): jobs.get(timeout=0)
+with contextlib.suppress(queue.Empty): jobs.get(block=False)
+with contextlib.suppress(queue.Empty): jobs.get_nowait()
+with contextlib.suppress(ValueError): jobs.get(timeout=-1)
 """
     assert in_main(program) == [
-        *("write jobs structure", "post jobs item jobs", "read jobs structure"),
-        "take jobs item jobs",
+        *("write jobs structure", "post jobs item item", "take jobs nothing", "read jobs structure"),
+        *("take jobs item item", "take jobs nothing"),
     ]
 
 
@@ -462,15 +474,20 @@ jobs.put_nowait(item)
 jobs.get()
 jobs.get(block=False)
 jobs.empty()
+for call in (jobs.get_nowait, lambda: jobs.get(False), lambda: jobs.get(timeout=0), lambda: jobs.get(timeout=0.001)):
+    try:
+        call()
+    except queue.Empty:
+        pass
 try:
-    jobs.get_nowait()
-except queue.Empty:
+    jobs.get(timeout=-1)
+except ValueError:
     pass
 """
     assert in_main(program) == [
         *("write jobs structure", "post jobs item item") * 2,
         *("take jobs item item", "write jobs structure", "take jobs item item no-wait"),
-        "read jobs structure",
+        *("read jobs structure", "take jobs nothing"),
     ]
 
 
@@ -495,10 +512,12 @@ def test_an_exception_is_a_result_and_a_timeout_is_not() -> None:
     program = """
 from concurrent.futures import Future
 future = Future()
-try:
-    future.result(0.001)
-except TimeoutError:
-    pass
+for call in (future.result, future.exception):
+    for timeout in (0.001, 0):
+        try:
+            call(timeout)
+        except TimeoutError:
+            pass
 future.set_running_or_notify_cancel()
 future.set_exception(KeyError())
 try:
@@ -510,7 +529,7 @@ try:
 except KeyError:
     pass
 """
-    assert in_main(program) == ["post future", "take future"]
+    assert in_main(program) == [*["take future nothing"] * 2, "post future", "take future"]
 
 
 def test_a_cancelled_future() -> None:
@@ -546,6 +565,27 @@ for future in as_completed([second]):
     assert [line.replace("future", "second") for line in lines if "first" in line] == ["2 post first", "1 take first"]
     assert lines[-1].startswith("1 take")
     assert len(lines) == 4
+
+
+def test_a_wait_for_several_that_ran_out() -> None:
+    program = """
+from concurrent.futures import FIRST_COMPLETED, Future, as_completed, wait
+future, second = Future(), Future()
+wait([future], 0.001)
+wait([future], 0)
+try:
+    for done in as_completed([future], 0.001): pass
+except TimeoutError:
+    pass
+second.set_result(1)
+wait([future, second], 0.001)
+wait([future, second], return_when=FIRST_COMPLETED)
+wait([future, second], 0.001)
+"""
+    assert in_main(program) == [
+        *["take future nothing"] * 2,
+        *("post second", "take second", "take future nothing"),
+    ]
 
 
 # What is not the program's own

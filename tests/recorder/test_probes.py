@@ -263,7 +263,11 @@ def test_items_of_a_sequence() -> None:
         logs("«item»[a, -1]", "read a[2]; read a", make([1, 2, 3]))
         logs("«item»[a, 1] = 4", "write a[1]", make([1, 2, 3]))
         logs("del «item»[a, 1]", "write a[1]; write a[2]; write a", make([1, 2, 3]))
-    logs("«item»[a, slice(1, 2)]", "read a[0]; read a[1]; read a", [1, 2])
+    logs("«item»[a, slice(1, 2)]", "read a[1]", [1, 2])
+    logs("«item»[a, slice(None, 1)]", "read a[0]", [1, 2])
+    logs("«item»[a, slice(1, 5)]; «item»[a, slice(1, None)]", "read a[1]; read a; read a[1]; read a", [1, 2])
+    logs("«item»[a, slice(-1, 2)]", "read a[1]; read a", [1, 2])
+    logs("«item»[a, slice(None, None, 2)]", "read a[0]; read a[1]; read a", [1, 2])
     logs("«item»[a, slice(1, 2)] = []", "write a[0]; write a[1]; write a", [1, 2])
 
 

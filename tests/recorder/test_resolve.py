@@ -5,6 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from atomsan.trace.regions import Regions
+from atomsan.trace.trace import Trace
+from atomsan.trace.validation import Checked
 from recorder.raw import NAMES, M, Resolved, module, record
 
 L, C, Q, S, B, F = 0x1000, 0x2000, 0x3000, 0x4000, 0x5000, 0x6000
@@ -325,7 +328,36 @@ def test_a_condition_that_was_notified() -> None:
 
 def test_a_condition_whose_wait_ran_out() -> None:
     given = resolved(acq(1), record(1, "wait", C, L), rel(1), acq(1), record(1, "woken", C, 0), r())
-    assert given == "T1:acq(lock #1) T1:rel(lock #1) T1:acq(lock #1) T1:r(m.x)"
+    assert given == "T1:acq(lock #1) T1:rel(lock #1) T1:take(event #1 (ran out)) T1:acq(lock #1) T1:r(m.x)"
+
+
+@pytest.mark.parametrize("name", ["event", "future", "queue", "semaphore", "barrier", "thread"])
+def test_waits_that_ran_out(name: str) -> None:
+    """One hand-over for each primitive, that nobody posts."""
+    number = ("event", "future", "queue", "semaphore", "barrier", "thread").index(name)
+    ran_out, other = (record(1, "take", address, number, "nothing") for address in (64, 128))
+    given = resolved(ran_out, r(), ran_out, other)
+    first, second = f"T1:take({name} #1 (ran out))", f"T1:take({name} #2 (ran out))"
+    assert given == f"{first} T1:r(m.x) {first} {second}"
+
+
+def test_what_nobody_can_post_is_not_posted() -> None:
+    log = Resolved(DEFINITIONS).feed(record(1, "post", Q, 2, "nothing"), r())
+    assert (log.notation(), log.recording.counters["strange"]) == ("T1:r(m.x)", 1)
+
+
+def test_a_wait_that_ran_out_and_one_that_did_not() -> None:
+    put, get = (record(1, op, Q, 5, "item") for op in ("post", "take"))
+    given = resolved(record(1, "take", Q, 2, "nothing"), put, get, record(1, "take", Q, 2, "nothing"))
+    nothing = "T1:take(queue #1 (ran out))"
+    assert given == f"{nothing} T1:post(queue #1 item 1) T1:take(queue #1 item 1) {nothing}"
+
+
+def test_a_wait_that_ran_out_splits_the_regions_around_it() -> None:
+    log = Resolved(DEFINITIONS)
+    log.feed(record(1, "begin", site=1), r(), record(1, "take", S, 3, "nothing"), w(), record(1, "end", site=2))
+    split = Trace.from_source(Checked(Regions(log.trace())))
+    assert [event.op.short for event in split.events()] == ["begin", "r", "end", "take", "begin", "w", "end"]
 
 
 @pytest.mark.parametrize("then", [r(), record(1, "exit"), rel(1)])

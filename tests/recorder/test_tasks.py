@@ -160,6 +160,87 @@ def test_condition_that_nobody_notifies() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("setup", "wait"),
+    [
+        ("it = asyncio.Event()", "it.wait()"),
+        ("it = asyncio.Semaphore(0)", "it.acquire()"),
+        ("it = asyncio.Queue()", "it.get()"),
+        ("it = asyncio.Queue(1); it.put_nowait(1)", "it.put(2)"),
+        ("it = asyncio.Queue(1); it.put_nowait(1)", "it.join()"),
+        ("it = asyncio.Barrier(2)", "it.wait()"),
+    ],
+)
+@pytest.mark.parametrize("way", ["timeout", "wait_for", "made before"])
+def test_a_wait_that_ran_out_takes_nothing(setup: str, wait: str, way: str) -> None:
+    until = f"async with asyncio.timeout(0.001): await {wait}"
+    if way == "wait_for":
+        until = f"await asyncio.wait_for({wait}, 0.001)"
+    body = f"try:\n    {until}\nexcept TimeoutError: pass"
+    if way == "made before":
+        names: dict[str, Any] = {"asyncio": asyncio}
+        exec(setup, names)
+        lines = run(body, it=names["it"])
+    else:
+        lines = run(f"global it\n{setup}\n{body}")
+    lines = [line[2:] for line in lines]
+    assert lines.count("take it nothing") == 1
+    assert set(lines) & {"take it", "take it permit", "depart it"} == set()
+
+
+def test_the_traceback_of_a_wait_that_ran_out_is_the_same() -> None:
+    program = """
+import asyncio, traceback
+async def main():
+    event, jobs, permits = asyncio.Event(), asyncio.Queue(), asyncio.Semaphore(0)
+    for wait in (event.wait, jobs.get, permits.acquire, asyncio.Barrier(2).wait):
+        try:
+            async with asyncio.timeout(0.001): await wait()
+        except TimeoutError:
+            shown.append(traceback.format_exc())
+asyncio.run(main())
+"""
+    plain: list[str] = []
+    watched: list[str] = []
+    exec(compile(program, "m", "exec"), {"shown": plain})
+    with primitives.watching():
+        exec(compile(program, "m", "exec"), {"shown": watched})
+    assert watched == plain
+
+
+def test_a_wait_that_need_not_wait_takes_something() -> None:
+    body = """
+    global event, permits, jobs
+    event, permits, jobs = asyncio.Event(), asyncio.Semaphore(), asyncio.Queue()
+    event.set()
+    for wait in (event.wait(), permits.acquire(), jobs.put(1), jobs.get()):
+        await asyncio.wait_for(wait, 5)
+    for get in (jobs.get_nowait, lambda: asyncio.wait_for(jobs.get(), 0)):
+        try: await get()
+        except (asyncio.QueueEmpty, TimeoutError): pass
+    """
+    assert not any(line.endswith("nothing") for line in run(body))
+
+
+def test_several_of_which_none_came() -> None:
+    body = """
+    global future
+    future = asyncio.get_running_loop().create_future()
+    await asyncio.wait([future], timeout=0.001)
+    """
+    assert run(body) == ["2 take future nothing"]
+
+
+@pytest.mark.parametrize("what", ["future", "asyncio.shield(future)"])
+def test_a_future_that_did_not_come(what: str) -> None:
+    body = f"""
+    future = asyncio.get_running_loop().create_future()
+    try: await asyncio.wait_for({what}, 0.001)
+    except TimeoutError: pass
+    """
+    assert any(line.startswith("2 take") for line in run(body))
+
+
 @pytest.mark.parametrize("kind", ["Semaphore", "BoundedSemaphore"])
 def test_semaphore(kind: str) -> None:
     setup = f"semaphore = asyncio.{kind}(2)"

@@ -79,9 +79,12 @@ def test_a_tracer_sees_no_frame_of_ours(tmp_path: Path) -> None:
             return eval("1 + 1")
 
         def tracer(frame, event, argument):
-            seen.add(frame.f_code.co_name)
+            if frame.f_code.co_name not in by_chance:
+                seen.add(frame.f_code.co_name)
 
         seen = set()
+        # called where a thread that was started is not there at once
+        by_chance = {"_release_save", "_acquire_restore", "_is_owned"}
         threading.settrace(tracer)
         sys.settrace(tracer)
         thread = threading.Thread(target=work, args=())

@@ -8,7 +8,8 @@ from atomsan.recorder import _log, primitives
 from recorder.probing import Log, prepared, recording
 from recorder.raw import OPS
 
-HANDS = ("", " item", " permit", " start")
+HANDS = ("", " item", " permit", " start", " nothing")
+NOTHING = 4
 STRUCTURE = 6
 LOOP_LOCK, NO_WAIT = 2, 4
 
@@ -44,6 +45,7 @@ def shown(log: Log, program: dict[str, Any], *, frees: bool = False, loop: bool 
             line += f" {names.get(record.object, '?')}"
         if op in ("post", "take"):
             line += HANDS[record.key_kind]
+            key = 0 if record.key_kind == NOTHING else key
         if op in ("read", "write"):
             line += " structure" if record.key_kind == STRUCTURE else " other"
         if key and not (op in ("acquire", "release") and key == 1):

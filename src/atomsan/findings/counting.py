@@ -181,12 +181,11 @@ def _commutes(one: ShownStep, other: ShownStep) -> bool:
 def _is_sum(turn: Turn) -> bool:
     """Whether others only add to what the region adds to: `self.active += 1; work(); self.active -= 1`.
 
-    The sum is the same in every order, if none of them came in between the reading and the writing of one addition.
+    The sum is the same in every order. Where one of them came in between the reading and the writing of one addition,
+    there is another turn, which leaves by that read, and is none.
     """
-    ops = [(step.op, step.target) for step in (turn.leaves, turn.after, turn.before, turn.enters)]
-    target = turn.leaves.target
-    is_whole = ops == [("write", target), ("read", target), ("write", target), ("read", target)]
-    return is_whole and all(_adds(step) for step in turn)
+    is_one = len({step.target for step in turn}) == 1
+    return is_one and turn.leaves.op == "write" and all(_adds(step) for step in turn)
 
 
 def _adds(step: ShownStep) -> bool:

@@ -219,6 +219,12 @@ cdef extern from "Python.h":
     PyObject *PyEval_GetGlobals()
     PyObject *PyErr_Occurred()
     void PyErr_Clear()
+    int PySlice_Unpack(PyObject *, Py_ssize_t *, Py_ssize_t *, Py_ssize_t *)
+    Py_ssize_t PySlice_AdjustIndices(Py_ssize_t, Py_ssize_t *, Py_ssize_t *, Py_ssize_t)
+    ctypedef struct _Slice "PySliceObject":
+        PyObject *start
+        PyObject *stop
+        PyObject *step
     void PyErr_Fetch(PyObject **, PyObject **, PyObject **)
     void PyErr_Restore(PyObject *, PyObject *, PyObject *)
     void PyErr_SetString(PyObject *, const char *)
@@ -1129,6 +1135,33 @@ cdef PyObject *other_item(Probe *probe, PyObject *obj, PyObject *key) noexcept:
     return value
 
 
+cdef bint log_slice(Thread *thread, Probe *probe, PyObject *obj, PyObject *key, uint32_t number) noexcept:
+    """Reads of the elements of a slice, and of the structure if it decides which these are. False: it is no plain one."""
+    cdef Py_ssize_t size = builtin_size(obj)
+    cdef Py_ssize_t start, stop, first, last, step, i
+    if not is_plain_bound((<_Slice *>key).start) or not is_plain_bound((<_Slice *>key).stop):
+        return False
+    if not is_plain_bound((<_Slice *>key).step) or PySlice_Unpack(key, &start, &stop, &step) < 0:
+        PyErr_Clear()
+        return False
+    if step != 1:
+        return False
+    first, last = start, stop
+    PySlice_AdjustIndices(size, &start, &stop, step)
+    if stop - start > MOST:
+        return False
+    for i in range(start, stop):
+        log_at(thread, probe, RAW_READ, KEY_INDEX, obj, <uint64_t>i, number)
+    if first != start or last != stop:
+        log_structure(thread, probe, RAW_READ, obj, number)
+    return True
+
+
+cdef inline bint is_plain_bound(PyObject *bound) noexcept:
+    """Neither the program's code nor an error comes of asking what it is."""
+    return bound == Py_None or Py_TYPE(bound) == &PyLong_Type
+
+
 cdef void log_place(Probe *probe, PyObject *obj, PyObject *key, uint32_t number, uint32_t op) noexcept:
     """A place in a sequence, or a slice of it."""
     cdef Thread *thread = ready(probe.site, ROOM)
@@ -1141,8 +1174,9 @@ cdef void log_place(Probe *probe, PyObject *obj, PyObject *key, uint32_t number,
         if is_negative:
             log_structure(thread, probe, RAW_READ, obj, number)
     elif Py_TYPE(key) == &PySlice_Type:
-        log_elements(thread, probe, op, obj, number, SEQUENCE, 0)
-        log_structure(thread, probe, op, obj, number)
+        if op != RAW_READ or not log_slice(thread, probe, obj, key, number):
+            log_elements(thread, probe, op, obj, number, SEQUENCE, 0)
+            log_structure(thread, probe, op, obj, number)
     elif Py_TYPE(key) == &PyLong_Type:
         log_structure(thread, probe, RAW_READ, obj, number)
     else:

@@ -54,7 +54,8 @@ enum {
     RAW_EXIT = 13,      /* the thread's last record */
     RAW_ENTRY = 14,     /* a new piece of work for this thread (an executor's work item): as RAW_THREAD */
     RAW_WAIT = 15,      /* Condition.wait: object: the condition; key: its lock. The lock's release follows */
-    RAW_WOKEN = 16,     /* Condition.wait returned; object; key: 1 notified, 0 not. The lock's acquire came before */
+    RAW_WOKEN = 16,     /* Condition.wait returned; object; key: 1 notified, 0 it ran out. The lock's acquire
+                         * came before */
     RAW_SEMAPHORE = 17, /* object: a semaphore was made; key: its permits */
     RAW_BARRIER = 18,   /* object: a barrier was made; key: its parties */
     RAW_ARRIVE = 19,    /* object: the barrier; before the wait */
@@ -87,7 +88,20 @@ enum {
     HAND_PLAIN = 0,     /* one hand-over for the object: Event, Condition (posts only), queue joins, futures */
     HAND_ITEM = 1,      /* key: address of an item of a queue. A take gets the oldest post of the same item */
     HAND_PERMIT = 2,    /* a semaphore: the n-th acquire takes the (n - permits)-th release */
-    HAND_START = 3      /* of a future: handed to a worker; HAND_PLAIN is its result */
+    HAND_START = 3,     /* of a future: handed to a worker; HAND_PLAIN is its result */
+    HAND_NOTHING = 4    /* takes only: a wait has ended without what it waited for. There was something to wait for and
+                         * others could act, so regions are split here; nobody posts it, so it orders nothing.
+                         * key: what was waited for, see OF_... */
+};
+
+/* What ran out, for its name where nothing else tells. */
+enum {
+    OF_EVENT = 0,
+    OF_FUTURE = 1,
+    OF_QUEUE = 2,
+    OF_SEMAPHORE = 3,
+    OF_BARRIER = 4,
+    OF_THREAD = 5
 };
 
 /* Flags. */

@@ -132,6 +132,7 @@ cdef enum:
     HAND_OF_PERMIT
     HAND_OF_PHASE
     HAND_OF_LOCK
+    HAND_OF_NOTHING       # and from here on: this and OF_...
 
 # What orders a primitive's users.
 cdef enum:
@@ -164,6 +165,7 @@ cdef struct Primitive:
     uint32_t lock         # symbol
     uint32_t hand         # symbol of its one hand-over
     uint32_t start        # the same, for a future's start
+    uint32_t nothing      # the same, for waits that ran out
     uint32_t holder
     uint32_t depth
     uint32_t pending      # the thread whose acquire waits for RAW_WOKEN
@@ -997,7 +999,7 @@ cdef class Resolver:
         obj.primitive = number
         p = <Primitive *> self.primitives.rows + number
         p.acquires = p.releases = p.permits = p.front = p.named = p.space = p.name = 0
-        p.via = p.number = p.lock = p.hand = p.start = p.holder = p.pending = NONE
+        p.via = p.number = p.lock = p.hand = p.start = p.nothing = p.holder = p.pending = NONE
         p.last_post = p.posts = p.phase = p.waiting = NONE
         p.depth = p.parties = p.arrivals = 0
         p.mode, p.departed, p.is_loop, p.is_semaphore = AS_LOCK, False, False, False
@@ -1080,7 +1082,7 @@ cdef class Resolver:
         cdef NewHand *new
         self.primitive_number(p, address)
         new = <NewHand *> new_row(&self.new_hands, sizeof(NewHand))
-        if what != HAND_OF_OBJECT and what != HAND_OF_START:
+        if HAND_OF_ITEM <= what <= HAND_OF_LOCK:
             p.named += 1
         new.number, new.primitive, new.what = p.named, p.number, what
         self.hand_count += 1
@@ -1532,6 +1534,8 @@ cdef class Resolver:
             if p.hand == NONE:
                 p.hand = self.new_hand(p, r.object, HAND_OF_OBJECT)
             self.emit(r.thread, TAKE, p.hand, self.site_symbol(r.site))
+        else:
+            self.ran_out(r, self.primitive_at(r.object), OF_EVENT)
         if t.pending_lock:
             return self.acquire_pending(r.thread)
         return 0
@@ -1611,8 +1615,16 @@ cdef class Resolver:
             if last == NONE:
                 self.remove(found, <Object *> self.objects.rows + self.object_at(r.object))
             return self.emit(r.thread, TAKE, hand, site)
+        if r.key_kind == HAND_NOTHING:
+            return self.ran_out(r, p, <uint32_t> min(r.key, <uint64_t> OF_THREAD))
         hand = self.whole_hand(r, p)
         return 0 if hand == NONE else self.emit(r.thread, TAKE, hand, site)
+
+    cdef int ran_out(self, const RawRecord *r, Primitive *p, uint32_t of) except -1 nogil:
+        """A wait that got nothing: it splits regions, as every take does, and is ordered after nothing."""
+        if p.nothing == NONE:
+            p.nothing = self.new_hand(p, r.object, HAND_OF_NOTHING + of)
+        return self.emit(r.thread, TAKE, p.nothing, self.site_symbol(r.site))
 
     cdef int take_permit(self, const RawRecord *r, Primitive *p, uint32_t site) except -1 nogil:
         cdef uint64_t wanted

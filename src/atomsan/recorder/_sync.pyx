@@ -76,6 +76,7 @@ cdef extern from "Python.h":
     bint PyTuple_Check(PyObject *o)
     bint PyList_Check(PyObject *o)
     bint PyLong_Check(PyObject *o)
+    bint PyFloat_Check(PyObject *o)
     bint PyUnicode_Check(PyObject *o)
     bint PyDict_Check(PyObject *o)
     PyObject *PyMethod_New(PyObject *function, PyObject *self)
@@ -106,6 +107,7 @@ cdef extern from "Python.h":
     PyObject *PyDict_Copy(PyObject *o)
     int PyDict_SetItemString(PyObject *o, const char *key, PyObject *value)
     long PyLong_AsLong(PyObject *o)
+    double PyFloat_AS_DOUBLE(PyObject *o)
     int PyUnicode_CompareWithASCIIString(PyObject *o, const char *text)
     PyObject *PyEval_GetGlobals()
     PyObject *PyWeakref_NewRef(PyObject *o, PyObject *callback)
@@ -135,6 +137,9 @@ cdef extern from *:
     static __thread int atomsan_in_callback;        /* a callback of asyncio itself runs, not a task's step */
     static __thread PyObject *atomsan_cause;        /* the future that callback was called for; NULL once it is logged */
     static __thread int atomsan_ordered;            /* something was taken in this callback */
+    static __thread unsigned long atomsan_waits;    /* how often it has waited at a condition, whosoever */
+    static __thread PyObject *atomsan_waker;        /* the future that woke the running step, if that took nothing */
+    static __thread int atomsan_taken;              /* how many the last `done` marker took */
 
     /* What the interpreter does with an exception that nobody caught in a thread of `_thread`. Up to 3.12 it shows the
      * hook the function that was started, which would be our stand-in; from 3.13 on only its repr. */
@@ -158,6 +163,9 @@ cdef extern from *:
     bint in_callback "atomsan_in_callback"
     PyObject *cause "atomsan_cause"
     bint ordered "atomsan_ordered"
+    unsigned long waits "atomsan_waits"
+    PyObject *empty_waker "atomsan_waker"
+    int last_taken "atomsan_taken"
 
 cdef enum:
     GET_ANY, GET_WAITING, GET_NO_WAIT
@@ -394,15 +402,15 @@ def forget_all() -> None:
 cdef tuple NAMES = (
     "_lock", "_value", "_parties", "_state", "future", "_name", "_target", "function", "run", "func", "_loop", "_callback",
     "_args", "_children", "_locked", "__name__", "get_name", "_put", "_bootstrap", "_initial_value", "__qualname__",
-    "__self__", "block", "item", "n", "fn", "callback", "_unfinished_tasks",
+    "__self__", "block", "item", "n", "fn", "callback", "_unfinished_tasks", "timeout",
 )
-cdef PyObject *NAME[28]
+cdef PyObject *NAME[29]
 cdef enum:
     N_LOCK, N_VALUE, N_PARTIES, N_STATE, N_FUTURE, N_NAME, N_TARGET, N_FUNCTION, N_RUN, N_FUNC, N_LOOP, N_CALLBACK
     N_ARGS, N_CHILDREN, N_LOCKED, N_DUNDER_NAME, N_GET_NAME, N_PUT, N_BOOTSTRAP, N_INITIAL_VALUE, N_QUALNAME
-    N_SELF, N_BLOCK, N_ITEM, N_N, N_FN, N_CALLBACK_ARGUMENT, N_UNFINISHED
+    N_SELF, N_BLOCK, N_ITEM, N_N, N_FN, N_CALLBACK_ARGUMENT, N_UNFINISHED, N_TIMEOUT
 cdef int _name_index
-for _name_index in range(28):
+for _name_index in range(29):
     NAME[_name_index] = <PyObject *>NAMES[_name_index]
 
 
@@ -465,6 +473,22 @@ cdef PyObject *argument(PyObject *const *args, Py_ssize_t count, PyObject *kwnam
 cdef inline bint is_false(PyObject *flag) noexcept:
     """Of the `block` of a get: only what has no truth test of its own is looked at."""
     return flag == Py_False or (flag != NULL and PyLong_Check(flag) and PyLong_AsLong(flag) == 0)
+
+
+cdef bint is_no_time(PyObject *timeout) noexcept:
+    """Whether who gives this `timeout` does not wait at all; None, or nothing: until it is there."""
+    cdef double seconds
+    if timeout == NULL:
+        return False
+    if PyFloat_Check(timeout):
+        return PyFloat_AS_DOUBLE(timeout) <= 0
+    if not PyLong_Check(timeout):
+        return False
+    seconds = PyLong_AsLong(timeout)
+    if seconds == -1 and PyErr_Occurred():
+        PyErr_Clear()
+        return False
+    return seconds <= 0
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -1239,6 +1263,14 @@ cdef void log_take(PyObject *primitive) noexcept:
     record_after(RAW_TAKE, HAND_PLAIN, 0, <uintptr_t>primitive, 0, current_site())
 
 
+# A wait that has ended without what it waited for is logged where it has waited indeed: most primitives are made of
+# conditions, so that `waits` is another number then. A call that was told not to wait, or that did not need to, is no
+# wait, whatever came of it.
+
+cdef void log_ran_out(PyObject *primitive, int of) noexcept:
+    record_after(RAW_TAKE, HAND_NOTHING, 0, <uintptr_t>primitive, of, current_site())
+
+
 cdef PyObject *condition_enter(PyObject *watched, PyObject *const *args, size_t nargsf, PyObject *kwnames) noexcept:
     global entering
     cdef PyObject *outer = entering
@@ -1255,9 +1287,13 @@ cdef PyObject *condition_enter(PyObject *watched, PyObject *const *args, size_t 
 
 
 cdef PyObject *condition_wait(PyObject *watched, PyObject *const *args, size_t nargsf, PyObject *kwnames) noexcept:
+    global waits
     cdef PyObject *lock
     cdef PyObject *result
-    if PyVectorcall_NARGS(nargsf) == 0 or not is_watched_object(args[0], KIND_CONDITION):
+    cdef Py_ssize_t count = PyVectorcall_NARGS(nargsf)
+    if not is_no_time(argument(args, count, kwnames, 1, N_TIMEOUT)):
+        waits += 1
+    if count == 0 or not is_watched_object(args[0], KIND_CONDITION):
         return call_original(watched, args, nargsf, kwnames)
     lock = attribute(args[0], N_LOCK)
     if lock == NULL or not is_held(lock):
@@ -1293,17 +1329,23 @@ cdef PyObject *take_if_true(PyObject *watched, PyObject *const *args, size_t nar
     """Event.wait. `is_set` logs nothing: a flag that is polled (`while not stop.is_set()`) is not waited for, and
     taking it would order everything the poller does next after the one who set it, as if it had waited."""
     cdef bint watch_it = PyVectorcall_NARGS(nargsf) > 0 and is_watched_object(args[0], KIND_PLAIN)
+    cdef unsigned long before = waits
     cdef PyObject *result = call_original(watched, args, nargsf, kwnames)
     if watch_it and result == Py_True:
         log_take(args[0])
+    elif watch_it and waits != before:
+        log_ran_out(args[0], OF_EVENT)
     return result
 
 
 cdef PyObject *semaphore_acquire(PyObject *watched, PyObject *const *args, size_t nargsf, PyObject *kwnames) noexcept:
     cdef bint watch_it = PyVectorcall_NARGS(nargsf) > 0 and is_watched_object(args[0], KIND_SEMAPHORE)
+    cdef unsigned long before = waits
     cdef PyObject *result = call_original(watched, args, nargsf, kwnames)
     if watch_it and result == Py_True:
         record_after(RAW_TAKE, HAND_PERMIT, 0, <uintptr_t>args[0], 0, current_site())
+    elif watch_it and waits != before:
+        log_ran_out(args[0], OF_SEMAPHORE)
     return result
 
 
@@ -1328,12 +1370,15 @@ cdef PyObject *semaphore_release(PyObject *watched, PyObject *const *args, size_
 
 cdef PyObject *barrier_wait(PyObject *watched, PyObject *const *args, size_t nargsf, PyObject *kwnames) noexcept:
     cdef bint watch_it = PyVectorcall_NARGS(nargsf) > 0 and is_watched_object(args[0], KIND_BARRIER)
+    cdef unsigned long before = waits
     cdef PyObject *result
     if watch_it:
         record(RAW_ARRIVE, KEY_NONE, 0, <uintptr_t>args[0], 0, current_site())
     result = call_original(watched, args, nargsf, kwnames)
     if watch_it and result != NULL:
         record_after(RAW_DEPART, KEY_NONE, 0, <uintptr_t>args[0], 0, current_site())
+    elif watch_it and waits != before:
+        log_ran_out(args[0], OF_BARRIER)
     return result
 
 
@@ -1510,11 +1555,15 @@ cdef PyObject *start_joinable_thread(PyObject *module, PyObject *args, PyObject 
 
 cdef PyObject *thread_join(PyObject *watched, PyObject *const *args, size_t nargsf, PyObject *kwnames) noexcept:
     cdef PyObject *result = call_original(watched, args, nargsf, kwnames)
+    cdef Py_ssize_t count = PyVectorcall_NARGS(nargsf)
     cdef Primitive *entry
-    if result != NULL and PyVectorcall_NARGS(nargsf) > 0 and is_recording():
+    if result != NULL and count > 0 and is_recording():
         entry = find(args[0])
-        if entry != NULL and entry.number and entry.has_ended:
-            record_after(RAW_JOIN, KEY_NONE, 0, 0, entry.number, current_site())
+        if entry != NULL and entry.number:
+            if entry.has_ended:
+                record_after(RAW_JOIN, KEY_NONE, 0, 0, entry.number, current_site())
+            elif not is_no_time(argument(args, count, kwnames, 1, N_TIMEOUT)):
+                log_ran_out(args[0], OF_THREAD)
     return result
 
 
@@ -1533,8 +1582,8 @@ cdef void log_put(PyObject *queue, PyObject *item) noexcept:
 
 cdef void log_got(PyObject *queue, PyObject *item, bint waited) noexcept:
     """A get that can wait is a hand-over and nothing else: it rests on no look at the queue, and splits the region that
-    it stands in. One that cannot wait changes the queue in the region that it stands in. One that finds nothing leaves
-    no trace: it is told so in the same step, which is what people do in place of looking first."""
+    it stands in. One that cannot wait changes the queue in the region that it stands in. One that finds nothing, and
+    did not wait, leaves no trace: it is told so in the same step, which is what people do in place of looking first."""
     if waited:
         record_after(RAW_TAKE, HAND_ITEM, 0, <uintptr_t>queue, <uintptr_t>item, current_site())
     else:
@@ -1544,23 +1593,29 @@ cdef void log_got(PyObject *queue, PyObject *item, bint waited) noexcept:
 
 cdef PyObject *queue_use(PyObject *watched, PyObject *const *args, size_t nargsf, PyObject *kwnames) noexcept:
     """put, put_nowait: `_put` logs; here is seen whether it is the program that puts."""
-    if PyVectorcall_NARGS(nargsf) > 0:
-        is_watched_object(args[0], KIND_QUEUE)
-    return call_original(watched, args, nargsf, kwnames)
+    cdef bint watch_it = PyVectorcall_NARGS(nargsf) > 0 and is_watched_object(args[0], KIND_QUEUE)
+    cdef unsigned long before = waits
+    cdef PyObject *result = call_original(watched, args, nargsf, kwnames)
+    if watch_it and result == NULL and waits != before:
+        log_ran_out(args[0], OF_QUEUE)
+    return result
 
 
 cdef PyObject *queue_get(PyObject *watched, PyObject *const *args, size_t nargsf, PyObject *kwnames) noexcept:
     global get_mode
     cdef Py_ssize_t count = PyVectorcall_NARGS(nargsf)
     cdef int outer = get_mode
-    cdef bint waits
+    cdef unsigned long before = waits
+    cdef bint may_wait
     cdef PyObject *result
     if count == 0 or not is_watched_object(args[0], KIND_QUEUE):
         return call_original(watched, args, nargsf, kwnames)
-    waits = not is_false(argument(args, count, kwnames, 1, N_BLOCK))
-    get_mode = GET_WAITING if waits else GET_NO_WAIT
+    may_wait = not is_false(argument(args, count, kwnames, 1, N_BLOCK))
+    get_mode = GET_WAITING if may_wait else GET_NO_WAIT
     result = call_original(watched, args, nargsf, kwnames)
     get_mode = outer
+    if result == NULL and waits != before:
+        log_ran_out(args[0], OF_QUEUE)
     return result
 
 
@@ -1568,12 +1623,12 @@ cdef PyObject *loop_queue_get_nowait(PyObject *watched, PyObject *const *args, s
     """asyncio's `get` waits until there is something, and calls `get_nowait`."""
     global get_mode
     cdef int outer = get_mode
-    cdef bint waits
+    cdef bint may_wait
     cdef PyObject *result
     if PyVectorcall_NARGS(nargsf) == 0 or loop_primitive(args[0], KIND_QUEUE) == NULL:
         return call_original(watched, args, nargsf, kwnames)
-    waits = not called_from_instrumented_code()
-    get_mode = GET_WAITING if waits else GET_NO_WAIT
+    may_wait = not called_from_instrumented_code()
+    get_mode = GET_WAITING if may_wait else GET_NO_WAIT
     result = call_original(watched, args, nargsf, kwnames)
     get_mode = outer
     return result
@@ -1658,9 +1713,12 @@ cdef PyObject *queue_task_done(PyObject *watched, PyObject *const *args, size_t 
 
 cdef PyObject *queue_join(PyObject *watched, PyObject *const *args, size_t nargsf, PyObject *kwnames) noexcept:
     cdef bint watch_it = PyVectorcall_NARGS(nargsf) > 0 and is_watched_object(args[0], KIND_QUEUE)
+    cdef unsigned long before = waits
     cdef PyObject *result = call_original(watched, args, nargsf, kwnames)
     if watch_it and result != NULL:
         log_take(args[0])
+    elif watch_it and waits != before:
+        log_ran_out(args[0], OF_QUEUE)
     return result
 
 
@@ -1682,10 +1740,13 @@ cdef PyObject *simple_get(
     PyObject *queue, PyTypeObject *kind, PyObject *const *args, Py_ssize_t count, PyObject *kwnames
 ) noexcept:
     cdef bint watched = is_watched_lock(queue)
-    cdef bint waits = not is_false(argument(args, count, kwnames, 0, N_BLOCK))
+    cdef bint may_wait = not is_false(argument(args, count, kwnames, 0, N_BLOCK))
+    cdef bint has_time = may_wait and not is_no_time(argument(args, count, kwnames, 1, N_TIMEOUT))
     cdef PyObject *item = original_simple_get(queue, kind, args, count, kwnames)
     if watched and item != NULL:
-        log_got(queue, item, waits)
+        log_got(queue, item, may_wait)
+    elif watched and has_time:
+        log_ran_out(queue, OF_QUEUE)
     return item
 
 
@@ -1751,10 +1812,19 @@ cdef PyObject *future_cancel(PyObject *watched, PyObject *const *args, size_t na
 
 cdef PyObject *future_result(PyObject *watched, PyObject *const *args, size_t nargsf, PyObject *kwnames) noexcept:
     """result, exception: to raise what the work raised is to take it too, to run out of time is not."""
+    cdef unsigned long before = waits
     cdef PyObject *result = call_original(watched, args, nargsf, kwnames)
     if PyVectorcall_NARGS(nargsf) > 0 and is_recording():
-        log_done(args[0])
+        if waits != before and state_of(args[0]) != STATE_DONE:
+            log_future_ran_out(args[0])
+        else:
+            log_done(args[0])
     return result
+
+
+cdef void log_future_ran_out(PyObject *future) noexcept:
+    track(future)
+    log_ran_out(future, OF_FUTURE)
 
 
 cdef PyObject *future_add_callback(PyObject *watched, PyObject *const *args, size_t nargsf, PyObject *kwnames) noexcept:
@@ -1764,26 +1834,44 @@ cdef PyObject *future_add_callback(PyObject *watched, PyObject *const *args, siz
     return call_original(watched, args, nargsf, kwnames)
 
 
-cdef void take_each(PyObject *futures) noexcept:
+cdef int take_each(PyObject *futures) noexcept:
+    """How many were taken: what was done when the thread looked before is not taken again."""
     cdef PyObject *iterator = PyObject_GetIter(futures)
     cdef PyObject *future
+    cdef int count = 0
     if iterator == NULL:
         PyErr_Clear()
-        return
+        return 0
     while True:
         future = PyIter_Next(iterator)
         if future == NULL:
             break
-        log_done(future)
+        count += log_done(future)
         Py_DECREF(future)
     PyErr_Clear()
     Py_DECREF(iterator)
+    return count
+
+
+cdef void log_one_ran_out(PyObject *futures) noexcept:
+    """A wait for several, of which none has come: logged once, of any of them."""
+    cdef PyObject *iterator = PyObject_GetIter(futures)
+    cdef PyObject *future = NULL
+    if iterator != NULL:
+        future = PyIter_Next(iterator)
+        Py_DECREF(iterator)
+    PyErr_Clear()
+    if future != NULL:
+        log_future_ran_out(future)
+        Py_DECREF(future)
 
 
 cdef PyObject *futures_wait(PyObject *watched, PyObject *const *args, size_t nargsf, PyObject *kwnames) noexcept:
+    cdef unsigned long before = waits
     cdef PyObject *result = call_original(watched, args, nargsf, kwnames)
     if result != NULL and is_recording() and PyTuple_Check(result) and PyTuple_GET_SIZE(result) == 2:
-        take_each(PyTuple_GET_ITEM(result, 0))
+        if take_each(PyTuple_GET_ITEM(result, 0)) == 0 and waits != before:
+            log_one_ran_out(PyTuple_GET_ITEM(result, 1))
     return result
 
 
@@ -1857,32 +1945,38 @@ cdef bint may_post() noexcept:
     return ordered
 
 
-cdef void log_done(PyObject *future) noexcept:
-    """The running thread has seen that a future or task is done; `gather`: that all of its parts are."""
+cdef int log_done(PyObject *future) noexcept:
+    """The running thread has seen that a future or task is done; `gather`: that all of its parts are.
+
+    Gives how many takes and joins were logged.
+    """
     cdef Primitive *entry
     cdef PyObject *children
     cdef Py_ssize_t i
     cdef uint32_t thread
+    cdef int count = 0
     if state_of(future) != STATE_DONE:
-        return
+        return 0
     entry = find(future)
     # A future that is not known was never posted: it orders nothing.
     if entry != NULL and not (entry.number and not entry.has_ended):
         thread = thread_here()
         if entry.taker == thread:
-            return
+            return 0
         entry.taker = thread
+        count = 1
         if entry.number:
             record_after(RAW_JOIN, KEY_NONE, 0, 0, entry.number, current_site())
-            return
+            return count
         log_take(future)
     if strcmp(Py_TYPE(future).tp_name, b"_GatheringFuture") == 0:
         children = attribute(future, N_CHILDREN)
         if children != NULL:
             if PyList_Check(children):
                 for i in range(PyList_GET_SIZE(children)):
-                    log_done(PyList_GET_ITEM(children, i))
+                    count += log_done(PyList_GET_ITEM(children, i))
             Py_DECREF(children)
+    return count
 
 
 cdef void log_awaited(PyObject *obj) noexcept:
@@ -2016,7 +2110,7 @@ cdef void take_posted(PyObject *callback, PyObject *handle) noexcept:
 cdef PyObject *run_step(
     PyObject *watched, PyObject *const *args, size_t nargsf, PyObject *kwnames, PyObject *task
 ) noexcept:
-    global running_task
+    global running_task, empty_waker
     cdef Primitive *entry = number_task(task)
     cdef PyObject *waker = first_argument(args[0])
     cdef PyObject *loop = attribute(args[0], N_LOOP)
@@ -2032,12 +2126,13 @@ cdef PyObject *run_step(
             entry.has_started = True
             record(RAW_THREAD, KEY_NONE, 0, 0, 0, 0)
     record_after(RAW_ACQUIRE, KEY_NONE, FLAG_LOOP_LOCK, <uintptr_t>loop, 1, 0)
-    if waker != NULL:
-        log_done(waker)
-        Py_DECREF(waker)
+    if waker != NULL and log_done(waker) == 0:
+        empty_waker = waker
     running_task = task
     result = call_original(watched, args, nargsf, kwnames)
     running_task = outer_task
+    empty_waker = NULL
+    Py_XDECREF(waker)
     record(RAW_RELEASE, KEY_NONE, FLAG_LOOP_LOCK, <uintptr_t>loop, 1, 0)
     if state_of(task) == STATE_DONE:
         record(RAW_EXIT, KEY_NONE, 0, 0, 0, 0)
@@ -2432,6 +2527,30 @@ cdef void mark_block_end(PyObject *primitive) noexcept:
         Py_DECREF(lock)
 
 
+cdef void mark_ran_out(PyObject *primitive) noexcept:
+    """The wait of a task was cancelled: of an event, or of what was known before it was waited for."""
+    cdef Primitive *entry = loop_primitive(primitive, KIND_PLAIN)
+    if entry == NULL:
+        return
+    if entry.kind == KIND_SEMAPHORE:
+        log_ran_out(primitive, OF_SEMAPHORE)
+    elif entry.kind == KIND_BARRIER:
+        log_ran_out(primitive, OF_BARRIER)
+    else:
+        log_ran_out(primitive, OF_EVENT)
+
+
+cdef void mark_queue_ran_out(PyObject *queue) noexcept:
+    if loop_primitive(queue, KIND_QUEUE) != NULL:
+        log_ran_out(queue, OF_QUEUE)
+
+
+cdef void mark_future_ran_out(PyObject *future) noexcept:
+    """`wait_for`: of a future that woke the waiting task because it was cancelled. A coroutine logs its own waits."""
+    if future == empty_waker:
+        log_future_ran_out(future)
+
+
 cdef void mark_queue_joined(PyObject *queue) noexcept:
     if loop_primitive(queue, KIND_QUEUE) != NULL:
         log_take(queue)
@@ -2442,7 +2561,18 @@ cdef void mark_awaited(PyObject *awaitable) noexcept:
 
 
 cdef void mark_done(PyObject *done) noexcept:
-    take_each(done)
+    global last_taken
+    last_taken = take_each(done)
+
+
+cdef void mark_pending(PyObject *pending) noexcept:
+    """Comes after `done`: those that a wait for several leaves."""
+    if last_taken == 0:
+        log_one_ran_out(pending)
+
+
+cdef void mark_none_done(PyObject *pending) noexcept:
+    log_one_ran_out(pending)
 
 
 cdef void mark_taken(PyObject *future) noexcept:
@@ -2534,7 +2664,12 @@ cdef void _name_all():
     _name_mark("block_end", mark_block_end)
     _name_mark("queue_joined", mark_queue_joined)
     _name_mark("awaited", mark_awaited)
+    _name_mark("ran_out", mark_ran_out)
+    _name_mark("queue_ran_out", mark_queue_ran_out)
+    _name_mark("future_ran_out", mark_future_ran_out)
     _name_mark("done", mark_done)
+    _name_mark("pending", mark_pending)
+    _name_mark("none_done", mark_none_done)
     _name_mark("taken", mark_taken)
 
 

@@ -138,6 +138,8 @@ class Definitions:
         self.types: dict[int, TypeDefinition] = {}
         self.bases: dict[str, list[str]] = {}
         """The base classes of each class, `object` aside, by their names."""
+        self.sets: dict[str, list[str]] = {}
+        """The atomic sets that classes declare."""
         self.names: dict[int, str] = {}
         self.names_by_hash: dict[int, str] = {}
         self.keys: dict[tuple[int, int], str] = {}
@@ -232,6 +234,7 @@ class Definitions:
         functions = [str(function[0]) for function in plan["functions"]]
         regions = [self._region(*_region_facts(region)) for region in plan["regions"]]
         loops = [region[1] == "loop" for region in plan["regions"]]
+        self.sets |= {str(name): [str(field) for field in fields] for name, *fields in plan.get("sets", ())}
         for number, (kind, line, column, function, name, text, region, feeds) in enumerate(plan["probes"], first):
             line, column = int(line), int(column)
             site = SiteDefinition(

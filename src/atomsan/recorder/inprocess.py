@@ -60,7 +60,7 @@ class InProcess:
 
     @property
     def failures(self) -> dict[str, str]:
-        """Files that could not be rewritten, and why."""
+        """What could not be recorded (files, functions of the standard library), and why."""
         return self._session.failures
 
     @contextmanager

@@ -20,6 +20,9 @@ from atomsan.recorder._sync import Marker, Watched, is_watched, original
 AnyFunction = ast.FunctionDef | ast.AsyncFunctionDef
 _PLACEHOLDER = b"\0atomsan-marker:"
 
+# Who is told what could not be watched, and why.
+Told = Callable[[str, str], None]
+
 
 class Hooked(NamedTuple):
     """A function that is replaced: `hook` is the name that `_sync` has for what it does."""
@@ -45,17 +48,26 @@ class Patches:
     def __init__(self) -> None:
         self.unwatched: list[str] = []
         """What could not be watched, because this version of the library looks different from those we know."""
+        self.told: Told | None = None
         self._replaced: list[tuple[Any, str, Watched, Any]] = []
         self._marked: list[tuple[FunctionType, CodeType, CodeType]] = []
         self._made: dict[int, Watched] = {}
+
+    def miss(self, what: str, why: str = "this Python has another form of it than those that are known") -> None:
+        if what not in self.unwatched:
+            self.unwatched.append(what)
+            if self.told is not None:
+                self.told(what, why)
 
     def hook(self, rows: Iterable[Hooked]) -> None:
         for row in rows:
             owner: Any = sys.modules.get(row.module)
             if owner is not None and row.owner:
                 owner = getattr(owner, row.owner, None)
-            if owner is None or row.name not in vars(owner):
-                self.unwatched.append(f"{row.module}:{row.owner}.{row.name}")
+            if owner is None:
+                self.miss(f"{row.module}:{row.owner}")
+            elif row.name not in vars(owner):
+                self.miss(f"{row.module}:{row.owner}.{row.name}" if row.owner else f"{row.module}:{row.name}")
             else:
                 self.replace(owner, row.name, row.hook)
 
@@ -83,7 +95,7 @@ class Patches:
                 function = getattr(function, part, None)
             code = codes.get(qualname)
             if type(function) is not FunctionType or code is None or not _is_alike(function.__code__, code):
-                self.unwatched.append(f"{module.__name__}:{qualname}")
+                self.miss(f"{module.__name__}:{qualname}")
                 continue
             self._marked.append((function, function.__code__, code))
             function.__code__ = code
@@ -216,6 +228,35 @@ class BeforeReturns(ast.NodeTransformer):
 def before_returns(name: str, variable: str = "self") -> Callable[[AnyFunction], None]:
     def change(function: AnyFunction) -> None:
         BeforeReturns(name, variable).change(function)
+
+    return change
+
+
+class EndsEarly(ast.NodeTransformer):
+    """Puts `M[variable]` where an exception comes out of a statement: a wait that was cancelled."""
+
+    def __init__(self, name: str, variable: str, statement: str) -> None:
+        self.name = name
+        self.variable = variable
+        self.statement = statement
+        self.count = 0
+
+    def visit(self, node: ast.AST) -> Any:
+        if not isinstance(node, ast.Expr | ast.Return) or ast.unparse(node) != self.statement:
+            return self.generic_visit(node)
+        self.count += 1
+        again = ast.copy_location(ast.Raise(exc=None, cause=None), node)
+        handler = ast.ExceptHandler(type=None, name=None, body=[mark_variable(self.name, self.variable, node), again])
+        guarded = ast.Try(body=[node], handlers=[ast.copy_location(handler, node)], orelse=[], finalbody=[])
+        return ast.copy_location(guarded, node)
+
+
+def ends_early(name: str, variable: str, statement: str) -> Callable[[AnyFunction], None]:
+    def change(function: AnyFunction) -> None:
+        changer = EndsEarly(name, variable, statement)
+        changer.generic_visit(function)
+        if not changer.count:
+            raise LookupError(function.name)
 
     return change
 

@@ -7,6 +7,7 @@ object is left alone (`notify_all` calls `notify`, `wait_for` calls `wait`), so 
 from __future__ import annotations
 
 import _thread
+import ast
 import functools
 import sys
 import threading
@@ -16,7 +17,7 @@ from types import FunctionType
 from typing import Any
 
 from atomsan.recorder import _sync
-from atomsan.recorder.patches import AfterImport, AnyFunction, Hooked, Marked, Patches, marker
+from atomsan.recorder.patches import AfterImport, AnyFunction, Hooked, Marked, Patches, Told, mark_variable, marker
 
 THREADING = (
     Hooked("threading", "", "RLock", "make_rlock"),
@@ -84,7 +85,26 @@ def _take_what_is_yielded(function: AnyFunction) -> None:
     statement.value.value = marker("taken", value)
 
 
-FUTURES_MARKED = (Marked("concurrent.futures._base", "_yield_finished_futures", _take_what_is_yielded),)
+def _wait_that_ran_out(function: AnyFunction) -> None:
+    """`as_completed`: after each wait it looks what has finished."""
+    for loop in ast.walk(function):
+        if isinstance(loop, ast.While):
+            texts = [ast.unparse(node) for node in loop.body]
+            if "finished.reverse()" in texts:
+                place = texts.index("finished.reverse()")
+                look = mark_variable("none_done", "pending", loop.body[place])
+                finished = ast.copy_location(ast.Name("finished", ast.Load()), look)
+                assert isinstance(look, ast.Expr)
+                look.value = ast.copy_location(ast.BoolOp(ast.Or(), [finished, look.value]), look)
+                loop.body.insert(place, look)
+                return
+    raise LookupError(function.name)
+
+
+FUTURES_MARKED = (
+    Marked("concurrent.futures._base", "_yield_finished_futures", _take_what_is_yielded),
+    Marked("concurrent.futures._base", "as_completed", _wait_that_ran_out),
+)
 
 _patches = Patches()
 _finder: AfterImport | None = None
@@ -126,7 +146,7 @@ def _watch_imported(name: str) -> None:
         _AFTER_IMPORT[name]()
     except Exception as error:
         # A library that looks like none we know: the program runs on, with less in its log.
-        _patches.unwatched.append(f"{name}: {error}")
+        _patches.miss(name, f"{type(error).__name__}: {error}")
 
 
 def _adopt_queue_type(kind: type) -> None:
@@ -138,12 +158,16 @@ def _adopt_queue_type(kind: type) -> None:
                 _patches.replace(base, name, hook)
 
 
-def install() -> None:
-    """Watches from now on, also what is imported later. Logs nothing as long as nothing is recorded."""
+def install(told: Told | None = None) -> None:
+    """Watches from now on, also what is imported later. Logs nothing as long as nothing is recorded.
+
+    `told(what, why)` is called for what cannot be watched.
+    """
     global _finder, _is_installed
     if _is_installed:
         return
     _is_installed = True
+    _patches.told = told
     _sync.set_queue_adopter(_adopt_queue_type)
     _sync.set_thread_type(threading.Thread, threading.Timer, functools.partial)
     _sync.replace_locks(_thread)
@@ -167,6 +191,7 @@ def uninstall() -> None:
     if _finder is not None and _finder in sys.meta_path:
         sys.meta_path.remove(_finder)
     _finder = None
+    _patches.told = None
     _patches.undo()
     _sync.restore_all()
     _sync.set_queue_adopter(None)
@@ -176,8 +201,8 @@ def uninstall() -> None:
 
 
 @contextmanager
-def watching() -> Iterator[None]:
-    install()
+def watching(told: Told | None = None) -> Iterator[None]:
+    install(told)
     try:
         yield
     finally:

@@ -43,6 +43,9 @@ EVENT_BYTES = 13
 
 _FACTS = ("program", "command_line", "platform")
 
+# What stands behind the name of a condition, which is that of its lock, and of what ran out.
+NOTIFICATION, RAN_OUT = " notification", " (ran out)"
+
 # What a hand-over is of (the numbers are those of _resolve.pyx): the kind of primitive that has such, where no
 # definition says, and what stands behind its name.
 _HANDS = (
@@ -52,6 +55,7 @@ _HANDS = (
     ("semaphore", " permit {}"),
     ("barrier", " phase {}"),
     ("lock", " hand-over {}"),
+    *((kind, RAN_OUT) for kind in ("event", "future", "queue", "semaphore", "barrier", "thread")),
 )
 
 
@@ -103,7 +107,13 @@ class SymbolNames:
             self.symbols.locks.set(lock, "kind", "loop" if marks & 1 else "lock")
         for count, primitive, what in new["handovers"].tolist():
             kind, behind = _HANDS[what]
-            self.symbols.handovers.names.add(self._label(primitive, kind) + behind.format(count))
+            label = self._label(primitive, kind)
+            if behind == RAN_OUT:
+                # of the condition itself: nobody notified it
+                name = self._unique("labels", label.removesuffix(NOTIFICATION) + behind)
+            else:
+                name = label + behind.format(count)
+            self.symbols.handovers.names.add(name)
         for number in new["regions"].tolist():
             self._add_region(number)
         for number in new["sites"].tolist():
@@ -133,7 +143,7 @@ class SymbolNames:
             lock = self._locks.get(use.place)
             if kind == "event" and lock is not None:
                 # the value of one variable: who enters a condition has its lock
-                kind, name = "condition", f"{lock} notification"
+                kind, name = "condition", lock + NOTIFICATION
             if waiting:
                 # the last one stays: primitives at one address may be defined less often than they are made
                 kind, given = waiting.popleft() if len(waiting) > 1 else waiting[0]
@@ -348,7 +358,7 @@ class Recording:
         for message in messages:
             self.definitions.add(message)
         if messages:
-            self.meta.classes = self.definitions.bases
+            self.meta.classes, self.meta.sets = self.definitions.bases, self.definitions.sets
         if messages and self.definitions.facts:
             for fact in _FACTS:
                 setattr(self.meta, fact, self.definitions.facts.get(fact, getattr(self.meta, fact)))

@@ -62,13 +62,14 @@ class Session:
             self._decided if options.explain_selection else lambda module, file, decision: None,
         )
         self.failures: dict[str, str] = {}
-        """Files that could not be rewritten, and why: they run as if nobody were watching."""
+        """Files that could not be rewritten, and functions of the standard library that could not be watched, and why:
+        they run as if nobody were watching."""
 
     def __enter__(self) -> Self:
         with ExitStack() as undo:
             _log.attach(self._ring, self._send, redact_keys=self._options.redact_keys)
             undo.callback(_log.detach)
-            undo.enter_context(primitives.watching())
+            undo.enter_context(primitives.watching(self._failed))
             undo.enter_context(self.hook)
             primitives.set_promoter(self.promote)
             undo.callback(primitives.set_promoter, None)
@@ -96,6 +97,10 @@ class Session:
         if module.partition(".")[0] != OURSELVES:
             self._send(["selection", module, file, decision.selected, decision.reason])
 
+    def _failed(self, what: str, why: str) -> None:
+        self.failures[what] = why
+        self._send(["failure", what, why])
+
     def entered(self, module: ModuleType) -> None:
         """The code of this module is about to run."""
         self.enter_namespace(module.__dict__, module.__name__)
@@ -114,8 +119,7 @@ class Session:
             if isinstance(error, SyntaxError | ValueError):
                 return None  # to run it as it is raises what the program expects
             # a defect of ours must not be the program's
-            self.failures[file] = f"{type(error).__name__}: {error}"
-            self._send(["failure", file, self.failures[file]])
+            self._failed(file, f"{type(error).__name__}: {error}")
             return None
         loaded.probes.extend(self._probes_for(plan, _text(source)))
         self._sources[file] = loaded

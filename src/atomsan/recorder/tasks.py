@@ -16,6 +16,7 @@ from atomsan.recorder.patches import (
     Marked,
     Patches,
     before_returns,
+    ends_early,
     mark_variable,
     marker,
     start_of,
@@ -60,12 +61,19 @@ HOOKED = (
 
 def _permit_taken(function: AnyFunction) -> None:
     before_returns("permit_taken")(function)
+    ends_early("ran_out", "self", "await fut")(function)
     _put_at_start(function, "permit_wanted")
 
 
 def _through_barrier(function: AnyFunction) -> None:
     before_returns("departure")(function)
+    ends_early("ran_out", "self", "await self._wait()")(function)
     _put_at_start(function, "arrival")
+
+
+def _event_taken(function: AnyFunction) -> None:
+    before_returns("event_taken")(function)
+    ends_early("ran_out", "self", "await fut")(function)
 
 
 def _put_at_start(function: AnyFunction, name: str) -> None:
@@ -106,31 +114,36 @@ def _left(function: AnyFunction) -> None:
 
 
 def _joined(function: AnyFunction) -> None:
+    ends_early("queue_ran_out", "self", "await self._finished.wait()")(function)
     function.body.append(mark_variable("queue_joined", "self", function.body[-1]))
 
 
 def _awaited(function: AnyFunction) -> None:
     """wait_for: what it awaits may have ended already."""
-    count = 0
+    ends_early("future_ran_out", "fut", "return await fut")(function)
     for node in ast.walk(function):
         if isinstance(node, ast.Await) and isinstance(node.value, ast.Name) and node.value.id == "fut":
             node.value = marker("awaited", node.value)
-            count += 1
-    if not count:
-        raise LookupError(function.name)
+
+
+def _several(function: AnyFunction) -> None:
+    before_returns("done", "done")(function)
+    before_returns("pending", "pending")(function)
 
 
 MARKED = (
     Marked("asyncio.locks", "_ContextManagerMixin.__aenter__", _entered),
     Marked("asyncio.locks", "_ContextManagerMixin.__aexit__", _left),
     Marked("asyncio.locks", "Lock.acquire", before_returns("lock_acquired")),
-    Marked("asyncio.locks", "Event.wait", before_returns("event_taken")),
+    Marked("asyncio.locks", "Event.wait", _event_taken),
     Marked("asyncio.locks", "Condition.wait", _waited),
     Marked("asyncio.locks", "Semaphore.acquire", _permit_taken),
     Marked("asyncio.locks", "Barrier.wait", _through_barrier),
+    Marked("asyncio.queues", "Queue.get", ends_early("queue_ran_out", "self", "await getter")),
+    Marked("asyncio.queues", "Queue.put", ends_early("queue_ran_out", "self", "await putter")),
     Marked("asyncio.queues", "Queue.join", _joined),
     Marked("asyncio.tasks", "wait_for", _awaited),
-    Marked("asyncio.tasks", "_wait", before_returns("done", "done")),
+    Marked("asyncio.tasks", "_wait", _several),
 )
 
 

@@ -156,6 +156,7 @@ CHECKED = "T read A.x > U write A.x > T read A.x"
     ("text", "first", "writer", "second", "expected"),
     [
         ("if self.x is None:", (), ("m",), ("m", 1), counting.CHECKED_AGAIN),
+        ("if self.x is None:", ("m",), ("m",), ("m", 1), None),
         ("x = self.x", (), ("m",), ("m", 1), None),
         ("if (x := self.x) is None:", (), ("m",), ("m", 1), None),
         ("if self.x is None:", (), (), ("m", 1), None),
@@ -163,7 +164,16 @@ CHECKED = "T read A.x > U write A.x > T read A.x"
         ("if self.x is None:", (), ("m",), ("m", -1), None),
         ("if self.x is None:", (), ("m",), None, None),
     ],
-    ids=["done right", "kept", "kept too", "written without", "another lock", "not taken in between", "no lock"],
+    ids=[
+        "done right",
+        "locked the first time too",
+        "kept",
+        "kept too",
+        "written without",
+        "another lock",
+        "not taken in between",
+        "no lock",
+    ],
 )
 def test_checked_again_under_the_lock(
     text: str,
@@ -175,9 +185,13 @@ def test_checked_again_under_the_lock(
     given = finding(CHECKED)
     one, two, three = given.witness
     site = one.site and replace(one.site, text=text)
+    again = three.site and replace(three.site, text="if self.x is None:")
     steps = (
         replace(one, site=site, holds=tuple(Hold(lock, -1) for lock in first)),
         replace(two, holds=tuple(Hold(lock, 0) for lock in writer)),
-        replace(three, holds=(Hold(*second),) if second else ()),
+        replace(three, site=again, holds=(Hold(*second),) if second else ()),
     )
     assert reconsidered(replace(given, witness=steps), {}).why == expected
+    # what is read the second time must only be looked at, too
+    used = replace(steps[2], site=three.site and replace(three.site, text="self.x -= 1"))
+    assert reconsidered(replace(given, witness=(*steps[:2], used)), {}).why is None

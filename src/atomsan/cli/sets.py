@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -70,6 +69,7 @@ def sets(
 
 def read_sets(path: str) -> tuple[_Sets, _Sets | None]:
     """The sets in a file, TOML or JSON, and which regions are units on them, if it says so."""
+    import json
     import tomllib
 
     try:

@@ -25,8 +25,8 @@ class Stock:
 
 
 def buy(stock):
-    if stock.has():
-        stock.take()
+    if stock.has():  # bug
+        stock.take()  # bug
 
 
 def customer(stock):

@@ -23,8 +23,8 @@ class Board:
 
 @atomsan.unit_for("board")
 def move(board, place):
-    board.set_x(place)
-    board.set_y(place)
+    board.set_x(place)  # bug
+    board.set_y(place)  # bug
 
 
 def worker(board, first):

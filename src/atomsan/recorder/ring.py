@@ -21,8 +21,9 @@ MAGIC = 0x31676F6C6D6F7461
 HEAD_BYTES = 4096
 RECORD_BYTES = 32
 
-# As much as the program logs in a few hundredths of a second: the reader may be late by that without making it wait.
-RING_BYTES = 8 << 20
+# As much as the program logs in some hundredths of a second: the reader may be late by that without making it wait. A
+# program that logs without end and its reader are about as fast as each other, and with 8 MB both lost a tenth of it.
+RING_BYTES = 32 << 20
 
 # Where the descriptors that two processes share are put.
 HIGH_DESCRIPTOR = 200

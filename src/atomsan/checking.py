@@ -11,13 +11,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple
 
 import numpy as np
 
 from atomsan.checkers import auto
 from atomsan.checkers.loop import Run, run_checkers
 from atomsan.checkers.registry import CHECKERS
+from atomsan.checkers.sets import Only
 from atomsan.errors import InputError
 from atomsan.explaining import explained
 from atomsan.findings.report import NamedTransactions, Report, TraceFacts, Verdict
@@ -30,12 +31,16 @@ from atomsan.types import RepeatingChecker
 
 if TYPE_CHECKING:
     from atomsan.checkers.flat import FlatBatch
+    from atomsan.checkers.meeting import Meeting
     from atomsan.checkers.results import Result
     from atomsan.findings.finding import Finding
     from atomsan.findings.making import Namer
     from atomsan.material import Watching
     from atomsan.trace.trace import Trace
     from atomsan.types import Checker, EventSource, Reopenable
+
+Lens = Literal["data", "meetings"]
+"""What is looked at beside the checkers: what they find on data alone, or where transactions meet."""
 
 # Events in a batch: few enough to stay in the cache from stage to stage, and to stop soon when the time is up.
 CHECKED_AT_ONCE = 1 << 16
@@ -71,8 +76,10 @@ def check(
     wanted = [*names.checkers, *([beside] if beside else [])]
     # Whether data can be seen or left inconsistent is asked set by set, in passes of their own. Where the trace comes
     # only once, it is asked beside the others, and sets are told apart by the accesses of each witness.
-    with_lens = "davida" in names.checkers and not material.again
-    one = _Pass(material, wanted, first=first, deadline=deadline, with_lens=with_lens)
+    lens: Lens | None = None
+    if "davida" in names.checkers and not (first and material.again):
+        lens = "meetings" if material.again else "data"
+    one = _Pass(material, wanted, first=first, deadline=deadline, lens=lens)
     one.run(watching)
     results = [result for result in one.results if result.algorithm in names.checkers]
     cycle: _Pass | None = one if beside else None
@@ -87,7 +94,7 @@ def check(
     stopped = one.stopped or (cycle.stopped if cycle else None)
     if one.is_recorded and "davida" in names.checkers:
         if material.again and not stopped:
-            of_data, stopped = _inside_sets(material, rules, deadline, watching)
+            of_data, stopped = _inside_sets(material, rules, one.meetings, deadline, watching)
         else:
             of_data = _by_the_lens(one)
         findings = _sorted_out(findings, of_data, _ours(one, rules))
@@ -179,16 +186,23 @@ class _Pass:
         *,
         first: bool,
         deadline: float | None,
-        with_lens: bool = False,
+        lens: Lens | None = None,
     ) -> None:
         size = FIRST_EVERY if first else CHECKED_AT_ONCE
         made = auto.made(names)
         self.source = material.open(size)
         self.is_recorded = is_recorded(self.source)
-        if with_lens and self.is_recorded:
+        self.meetings: Only | None = None
+        self._meeting: Meeting | None = None
+        if lens == "data" and self.is_recorded:
             from atomsan.checkers.lens import DataOnly
 
             made += map(DataOnly, auto.made(["aerodrome", "davida"])[1:])
+        if lens == "meetings" and self.is_recorded:
+            from atomsan.checkers.meeting import Meeting
+
+            self._meeting = Meeting()
+            made.append(self._meeting)
         self.begins = Begins(keep=not set(names) <= {*auto.MEMBERS, auto.SHOWS_CYCLES})
         self._checkers = [FirstOnly(one) if first and not isinstance(one, RepeatingChecker) else one for one in made]
         self._reopen = (lambda: material.open(size)) if material.again else None
@@ -210,6 +224,9 @@ class _Pass:
                 self._run = run_checkers(self.source, self._checkers, timeout=left, on_batch=done, reopen=self._reopen)
         finally:
             self.source.close()
+            if self._meeting is not None:
+                self.meetings = Only(*self._meeting.found())
+                self._meeting = None
             self._checkers = []  # what they know is in the results, and the next pass can do with the memory
         self.seconds = time.monotonic() - start
         self.stopped = self._told_by_the_clock()
@@ -293,10 +310,12 @@ def _ours(run: _Pass, rules: Specification) -> Callable[[str], bool]:
 
 
 def _inside_sets(
-    material: Material, rules: Specification, deadline: float | None, watching: Watching
+    material: Material, rules: Specification, meetings: Only | None, deadline: float | None, watching: Watching
 ) -> tuple[list[Finding], str | None]:
     """Where the data of one atomic set can be seen or left inconsistent; and why the passes stopped, if they did."""
-    run = SetRun(material, "projection", rules.sets or None, deadline=deadline)
+    if meetings is not None and not meetings.meeting.any():
+        return [], None
+    run = SetRun(material, "projection", rules.sets or None, deadline=deadline, only=meetings)
     run.run(watching)
     return run.findings(), run.stopped
 

@@ -26,7 +26,7 @@ from atomsan.checkers.atomic_sets import (
     pattern_in,
     witness_of,
 )
-from atomsan.checkers.sets import Declared, Layout, Objects, Prefixes, SetModel
+from atomsan.checkers.sets import Declared, Layout, Objects, Only, Prefixes, SetModel
 from atomsan.errors import InputError
 from atomsan.explaining import explained
 from atomsan.findings.report import NamedTransactions, Report, SetFacts, TraceFacts
@@ -93,13 +93,15 @@ class SetRun:
         declared: Sets | None = None,
         *,
         deadline: float | None = None,
+        only: Only | None = None,
     ) -> None:
+        """With `only`, sets are left out in which nothing can be wrong. The symbols of the trace must be complete."""
         self._material = material
         self._method = method
         self._deadline = deadline
         self.source = material.open(AT_ONCE)
         self.is_recorded = is_recorded(self.source)
-        self.model = SetModel(self.source.symbols, self._layout(sets, declared))
+        self.model = SetModel(self.source.symbols, self._layout(sets, declared), only)
         self.checking: SetChecking | None = None
         self.seconds = 0.0
         self.stopped: str | None = None

@@ -205,11 +205,35 @@ def _is_glob(text: str) -> bool:
     return any(sign in text for sign in "*?[")
 
 
-class SetModel:
-    """The sets of a trace, as arrays. `grow` whenever the symbols may have grown."""
+class Only(NamedTuple):
+    """The variables that transactions of different threads meet at, and those that several threads use."""
 
-    def __init__(self, symbols: Symbols, layout: Layout) -> None:
+    meeting: npt.NDArray[np.bool_]
+    shared: npt.NDArray[np.bool_]
+
+
+def _wanted(variables: SymbolTable, layout: Layout, only: Only) -> list[int]:
+    """The variables of the sets in which there is a meeting; those that one thread alone uses make no conflicts."""
+    sets = {
+        belongs.set
+        for variable in np.flatnonzero(only.meeting).tolist()
+        for belongs in layout.sets_of(variables, variable)
+    }
+    if not sets:
+        return []
+    shared = np.flatnonzero(only.shared).tolist()
+    return [one for one in shared if any(belongs.set in sets for belongs in layout.sets_of(variables, one))]
+
+
+class SetModel:
+    """The sets of a trace, as arrays, or `only` those where something can be wrong.
+
+    `grow` it whenever the symbols may have grown.
+    """
+
+    def __init__(self, symbols: Symbols, layout: Layout, only: Only | None = None) -> None:
         self.layout = layout
+        self._wanted = None if only is None else _wanted(symbols.variables, layout, only)
         self.names: list[str] = []
         """Of the sets."""
         self.kind_names: list[str] = []
@@ -234,20 +258,20 @@ class SetModel:
 
     def _add_variables(self, count: int) -> None:
         known = len(self.offsets) - 1
-        counts: list[int] = []
+        counts = np.zeros(count - known, np.uint64)
         members: list[int] = []
         kinds: list[int] = []
         variables, sets_of = self._symbols.variables, self.layout.sets_of
-        for variable in range(known, count):
+        for variable in range(known, count) if self._wanted is None else self._wanted:
             belongs = sets_of(variables, variable)
-            counts.append(len(belongs))
+            counts[variable - known] = len(belongs)
             for name, kind in belongs:
                 is_new = name not in self._numbers
                 number, of_kind = self._number(name, kind)
                 members.append(number)
                 if is_new:
                     kinds.append(of_kind)
-        ends = self.offsets[-1] + np.cumsum(np.array(counts, np.uint64)).astype(np.uint32)
+        ends = self.offsets[-1] + np.cumsum(counts).astype(np.uint32)
         self.offsets = np.concatenate([self.offsets, ends])
         self.sets = np.concatenate([self.sets, np.array(members, np.uint32)])
         self.kinds = np.concatenate([self.kinds, np.array(kinds, np.uint32)])

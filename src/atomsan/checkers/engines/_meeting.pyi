@@ -1,0 +1,9 @@
+import numpy as np
+import numpy.typing as npt
+
+class Meetings:
+    def grow(self, threads: int, variables: int) -> None: ...
+    def feed(
+        self, thread: npt.NDArray[np.uint32], op: npt.NDArray[np.uint8], target: npt.NDArray[np.uint32]
+    ) -> None: ...
+    def found(self, variables: int) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]: ...

@@ -1,0 +1,105 @@
+# cython: language_level=3, freethreading_compatible=True
+"""Which variables transactions of different threads meet at: a cheap look that decides where a closer one is worth while.
+
+Two meet at a variable if one uses it while the other, which has used it, still runs, and one of them writes. A cycle of
+units of work on an atomic set leaves a unit that runs on, by a conflict: so a set without such a variable has none. It
+is never missed that two meet; where more than one thread reads, it may be said once too often.
+"""
+
+from libc.stdint cimport uint8_t, uint32_t
+from libc.stdlib cimport free
+
+from atomsan.trace._memory cimport grown
+from atomsan.trace._ops cimport BEGIN, END, READ, WRITE
+
+import numpy as np
+
+cdef enum: SHARED = 0xFFFFFFFF
+
+# Threads are numbered from 1 here, and so are the transactions of each: 0 is none.
+cdef struct Used:
+    uint32_t first            # the thread that used it first; SHARED: others did, too
+    uint32_t writer
+    uint32_t writer_number    # of the transaction
+    uint32_t reader           # the last one
+    uint32_t reader_number
+    uint8_t are_many          # readers: while one ran, another came
+    uint8_t meets
+
+
+cdef class Meetings:
+    cdef Used *used
+    cdef size_t variables
+    cdef uint32_t *begun      # by thread: its transactions so far
+    cdef uint32_t *running    # by thread: the number of the one that runs
+    cdef size_t threads
+
+    def __dealloc__(self):
+        free(self.used)
+        free(self.begun)
+        free(self.running)
+
+    def grow(self, size_t threads, size_t variables):
+        """Take note of how many there are now."""
+        if threads > self.threads:
+            threads += threads // 2
+            self.begun = <uint32_t *> grown(self.begun, 4 * self.threads, 4 * threads)
+            self.running = <uint32_t *> grown(self.running, 4 * self.threads, 4 * threads)
+            self.threads = threads
+        if variables > self.variables:
+            variables += variables // 2
+            self.used = <Used *> grown(self.used, self.variables * sizeof(Used), variables * sizeof(Used))
+            self.variables = variables
+
+    def feed(self, const uint32_t[::1] thread, const uint8_t[::1] op, const uint32_t[::1] target):
+        """Flattened events: begins and ends are those of transactions."""
+        cdef size_t i, count = op.shape[0]
+        cdef uint32_t t
+        with nogil:
+            for i in range(count):
+                t = thread[i]
+                if op[i] <= WRITE:
+                    self.use(&self.used[target[i]], t + 1, self.running[t], op[i])
+                elif op[i] == BEGIN:
+                    self.begun[t] += 1
+                    self.running[t] = self.begun[t]
+                elif op[i] == END:
+                    self.running[t] = 0
+
+    cdef inline void use(self, Used *used, uint32_t t, uint32_t number, uint8_t op) noexcept nogil:
+        if used.first != t:
+            if used.first == 0:
+                used.first = t
+            else:
+                used.first = SHARED
+                self.look(used, t, op)
+        # What happens outside transactions is over at once: nobody can meet it later.
+        if number == 0:
+            return
+        if op == READ:
+            used.reader, used.reader_number = t, number
+        else:
+            used.writer, used.writer_number = t, number
+
+    cdef void look(self, Used *used, uint32_t t, uint8_t op) noexcept nogil:
+        cdef bint is_read = self.runs(used.reader, used.reader_number, t)
+        if self.runs(used.writer, used.writer_number, t):
+            used.meets = True
+        if op == READ:
+            used.are_many |= is_read
+        elif is_read or used.are_many:
+            used.meets = True
+
+    cdef inline bint runs(self, uint32_t thread, uint32_t number, uint32_t t) noexcept nogil:
+        """Whether a transaction of another thread runs on."""
+        return thread != 0 and thread != t and self.running[thread - 1] == number
+
+    def found(self, size_t variables):
+        """Of each of so many variables: whether transactions meet there, and whether several threads use it."""
+        meets, shared = np.zeros(variables, np.bool_), np.zeros(variables, np.bool_)
+        cdef uint8_t[::1] meets_view = meets.view(np.uint8), shared_view = shared.view(np.uint8)
+        cdef size_t i
+        for i in range(min(variables, self.variables)):
+            meets_view[i] = self.used[i].meets
+            shared_view[i] = self.used[i].first == SHARED
+        return meets, shared

@@ -1,0 +1,39 @@
+"""A look at where transactions of different threads meet, beside the checkers of a pass: see `engines/_meeting.pyx`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from atomsan.checkers.engines._meeting import Meetings
+from atomsan.checkers.results import Result
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from atomsan.checkers.flat import FlatBatch
+
+    Flags = npt.NDArray[np.bool_]
+
+
+class Meeting:
+    """Is fed as a checker is, and decides nothing."""
+
+    name = "meetings"
+
+    def __init__(self) -> None:
+        self.engine = Meetings()
+        self._variables = 0
+
+    def feed(self, batch: FlatBatch) -> bool:
+        self._variables = batch.variables
+        self.engine.grow(batch.threads, batch.variables)
+        self.engine.feed(batch.thread, batch.op, batch.target)
+        return False
+
+    def found(self) -> tuple[Flags, Flags]:
+        """Of each variable: whether transactions meet there, and whether several threads use it."""
+        return self.engine.found(self._variables)
+
+    def result(self, stopped: str | None = None) -> Result:
+        return Result(self.name, "unknown", reason=stopped)

@@ -1,0 +1,59 @@
+"""Where transactions meet: a set without a meeting is serializable, so leaving it out changes no answer."""
+
+from __future__ import annotations
+
+import random
+from contextlib import nullcontext
+
+import atomsan
+from atomsan import Specification
+from atomsan.checkers.loop import run_checkers
+from atomsan.checkers.meeting import Meeting
+from atomsan.checkers.sets import Only
+from atomsan.material import Material
+from atomsan.setwise import SetRun, Sets
+from checkers.set_rows import random_case
+from test_setwise import built
+
+
+def meetings(trace: atomsan.Trace) -> Only:
+    meeting = Meeting()
+    run_checkers(trace, [meeting])
+    return Only(*meeting.found())
+
+
+def broken(trace: atomsan.Trace, sets: Sets, declared: Sets | None, only: Only | None) -> set[str]:
+    run = SetRun(Material(trace, Specification()), "projection", sets, declared, only=only)
+    run.run(lambda source: nullcontext(lambda batch: None))
+    assert run.checking is not None
+    return {run.model.names[number] for number in run.checking.broken()}
+
+
+def met(text: str) -> set[str]:
+    trace = atomsan.parse(text)
+    return {trace.symbols.variables[number] for number in meetings(trace).meeting.nonzero()[0].tolist()}
+
+
+def test_who_meets() -> None:
+    assert met("T:begin T:r(x) U:w(x) T:end") == {"x"}
+    assert met("T:begin T:w(x) U:r(x) T:end") == {"x"}
+    assert met("T:begin T:r(x) U:r(x) T:end") == set()
+    assert met("T:begin T:r(x) T:end U:w(x)") == set()
+    assert met("T:begin T:r(x) T:end T:begin U:w(x) T:end") == set()
+    assert met("T:begin T:r(x) U:begin U:r(x) U:end V:w(x) T:end") == {"x"}  # T is not forgotten for U
+    assert met("T:begin T:r(x) U:w(y) T:end") == set()
+
+
+def test_what_is_left_out_is_serializable() -> None:
+    rng = random.Random(11)
+    found = left_out = 0
+    for _ in range(3000):
+        steps, sets, declared = random_case(rng)
+        trace = built(steps)
+        only = meetings(trace)
+        whole = broken(trace, sets, declared, None)
+        assert broken(trace, sets, declared, only) == whole, (steps, sets, declared)
+        found += bool(whole)
+        left_out += not only.meeting.any()
+    assert found > 500
+    assert left_out > 100

@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from atomsan.types import EventSource, Reopenable
 
 AT_ONCE = 1 << 16
+# So many events (25 bytes each) are kept so that a trace need not be read twice.
+MOST_EXTRACTED = 1 << 23
 # Of more sets than this, only those are listed that something was found in.
 MOST_LISTED = 1000
 
@@ -103,6 +105,7 @@ class SetRun:
         self.is_recorded = is_recorded(self.source)
         self.model = SetModel(self.source.symbols, self._layout(sets, declared), only)
         self.checking: SetChecking | None = None
+        self.transactions = 0
         self.seconds = 0.0
         self.stopped: str | None = None
 
@@ -113,15 +116,28 @@ class SetRun:
 
     def run(self, watching: Watching) -> None:
         start = time.monotonic()
-        learns = self.model.layout.learns
-        if learns and self._material.again:
-            self._pass(self.source, Learning(self.model), watching)
-            self.source = self._material.open(AT_ONCE)
-            learns = False
-        if self.stopped is None:
-            self.checking = SetChecking(self.model, self._method, learns=learns)
+        if self.model.layout.learns and self._material.again:
+            self._learn_and_check(watching)
+        else:
+            self.checking = SetChecking(self.model, self._method)
             self._pass(self.source, self.checking, watching)
+            self.transactions = self.checking.transactions
         self.seconds = time.monotonic() - start
+
+    def _learn_and_check(self, watching: Watching) -> None:
+        learning = Learning(self.model, MOST_EXTRACTED)
+        self._pass(self.source, learning, watching)
+        self.transactions = learning.transactions
+        if self.stopped is not None:
+            return
+        self.checking = SetChecking(self.model, self._method, learns=False)
+        if learning.extracts is None:
+            self.source = self._material.open(AT_ONCE)
+            self._pass(self.source, self.checking, watching)
+            return
+        for extract in learning.extracts:
+            self.checking.feed(extract)
+        self.checking.finish()
 
     def _pass(self, source: Opened, taker: SetChecking | Learning, watching: Watching) -> None:
         try:
@@ -217,7 +233,7 @@ def _report(run: SetRun, findings: Sequence[Finding], stopped: str | None) -> Re
             threads=len(symbols.threads),
             locks=len(symbols.locks),
             variables=len(symbols.variables),
-            transactions=checking.transactions if checking else 0,
+            transactions=run.transactions,
             complete=meta.complete and run.stopped is None,
         ),
         algorithm=NAME,

@@ -7,9 +7,11 @@ from contextlib import nullcontext
 
 import atomsan
 from atomsan import Specification
+from atomsan.checkers.atomic_sets import Learning, Units
 from atomsan.checkers.loop import run_checkers
 from atomsan.checkers.meeting import Meeting
-from atomsan.checkers.sets import Only
+from atomsan.checkers.sets import Declared, Only, SetModel
+from atomsan.checkers.units import Rows
 from atomsan.material import Material
 from atomsan.setwise import SetRun, Sets
 from checkers.set_rows import random_case
@@ -57,3 +59,30 @@ def test_what_is_left_out_is_serializable() -> None:
         left_out += not only.meeting.any()
     assert found > 500
     assert left_out > 100
+
+
+def test_an_extract_says_as_much_as_the_trace() -> None:
+    """Regions, units and events are the same in what is kept of a trace as in the whole of it."""
+    rng = random.Random(12)
+    kept = whole = 0
+    for _ in range(1500):
+        steps, sets, declared = random_case(rng)
+        trace = built(steps)
+        model = SetModel(trace.symbols, Declared(sets, declared))
+        model.grow()
+        learning = Learning(model, most=1 << 20)
+        for batch in trace.batches():
+            learning.feed(batch)
+        model = SetModel(trace.symbols, Declared(sets, declared))
+        expected = [one for batch in trace.batches() for one in accesses(Units(model, learns=False).rows(batch))]
+        assert learning.extracts is not None
+        units = Units(model, learns=False)
+        assert [one for extract in learning.extracts for one in accesses(units.rows(extract))] == expected
+        kept += sum(map(len, learning.extracts))
+        whole += len(steps)
+    assert 0 < kept < whole
+
+
+def accesses(rows: Rows) -> list[tuple[int, ...]]:
+    columns = (rows.kind, rows.thread, rows.unit, rows.set, rows.location, rows.region, rows.site, rows.event)
+    return [tuple(row) for row in zip(*(column.tolist() for column in columns), strict=True)]

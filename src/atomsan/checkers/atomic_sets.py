@@ -11,6 +11,7 @@ own code touches; that is learned in a pass of its own, if the trace can be read
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from atomsan.checkers.engines._patterns import Patterns
     from atomsan.checkers.engines._projection import Projection
     from atomsan.checkers.sets import SetModel
-    from atomsan.trace.events import Batch
+    from atomsan.trace.events import Batch, Column, OpColumn
 
 NAME = "atomic-sets"
 PROPERTY = "the units of work on each atomic set are serializable"
@@ -74,17 +75,48 @@ class Access(NamedTuple):
     region: int
 
 
-class Learning:
-    """A pass that only finds out which regions touch which kinds of sets with their own code."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Extract:
+    """What matters of a batch: the accesses to locations that are in sets, and the regions around them."""
 
-    def __init__(self, model: SetModel) -> None:
+    thread: Column
+    op: OpColumn
+    target: Column
+    site: Column
+    events: npt.NDArray[np.uint64]
+    first: int = 0
+
+    def __len__(self) -> int:
+        return len(self.op)
+
+
+class Learning:
+    """A pass that finds out which regions touch which kinds of sets with their own code.
+
+    It keeps an extract of the trace, so that the trace need not be read again, as long as that is small.
+    """
+
+    def __init__(self, model: SetModel, most: int) -> None:
         self._units = Units(model, learns=True)
+        self._most = most
+        self._size = 0
+        self.extracts: list[Extract] | None = []
+        """None: it is not small."""
 
     def feed(self, batch: Batch) -> None:
-        self._units.rows(batch)
+        extract = self._units.extract(batch)
+        if self.extracts is not None and len(extract):
+            self.extracts.append(extract)
+            self._size += len(extract)
+            if self._size > self._most:
+                self.extracts = None
 
     def finish(self) -> None:
         pass
+
+    @property
+    def transactions(self) -> int:
+        return self._units.finder.transactions
 
 
 class Units:
@@ -95,13 +127,20 @@ class Units:
         self._is_told = False
         self.finder = UnitFinder(learns=learns)
 
-    def rows(self, batch: Batch) -> Rows:
+    def rows(self, batch: Batch | Extract) -> Rows:
+        self._prepare(batch)
+        return Rows(*self.finder.feed(batch, batch.events if isinstance(batch, Extract) else None))
+
+    def extract(self, batch: Batch) -> Extract:
+        self._prepare(batch)
+        return Extract(*self.finder.extract(batch))
+
+    def _prepare(self, batch: Batch | Extract) -> None:
         model = self._model
         if model.grow() or not self._is_told:
             self.finder.know(model.offsets, model.sets, model.kinds, model.on, model.parts)
             self._is_told = True
         self.finder.grow(int(batch.thread.max(initial=0)) + 1)
-        return Rows(*self.finder.feed(batch, batch.op))
 
 
 class SetChecking:
@@ -127,7 +166,7 @@ class SetChecking:
         self._cycles: list[tuple[list[Access], int]] | None = None
         self._rows = 0
 
-    def feed(self, batch: Batch) -> None:
+    def feed(self, batch: Batch | Extract) -> None:
         rows = self._units.rows(batch)
         if self.patterns is not None:
             self.patterns.feed(rows)

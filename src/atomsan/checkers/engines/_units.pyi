@@ -15,4 +15,13 @@ class UnitFinder:
         on: npt.NDArray[np.uint8],
         parts: npt.NDArray[np.uint8],
     ) -> None: ...
-    def feed(self, batch: Any, op: npt.NDArray[np.uint8]) -> tuple[npt.NDArray[Any], ...]: ...
+    def feed(self, batch: Any, events: npt.NDArray[np.uint64] | None = None) -> tuple[npt.NDArray[Any], ...]: ...
+    def extract(
+        self, batch: Any
+    ) -> tuple[
+        npt.NDArray[np.uint32],
+        npt.NDArray[np.uint8],
+        npt.NDArray[np.uint32],
+        npt.NDArray[np.uint32],
+        npt.NDArray[np.uint64],
+    ]: ...

@@ -118,20 +118,23 @@ cdef class UnitFinder:
         for t in range(self.thread_count):
             self.threads[t].is_known = False
 
-    def feed(self, batch, op):
-        """The rows of a batch, as columns in the order of `Rows`. `op` are the operations as the trace has them."""
+    def feed(self, batch, const uint64_t[::1] events=None):
+        """The rows of a batch, as columns in the order of `Rows`. `events` are the numbers of its events, if it is an
+        extract.
+        """
         cdef const uint32_t[::1] thread = batch.thread
-        cdef const uint8_t[::1] ops = op
+        cdef const uint8_t[::1] ops = batch.op
         cdef const uint32_t[::1] target = batch.target
         cdef const uint32_t[::1] site = batch.site
-        cdef uint64_t first = batch.first
+        cdef uint64_t first = batch.first, event
         cdef size_t i, count = ops.shape[0]
-        cdef bint fits = True
+        cdef bint fits = True, is_extract = events is not None
         self.row_count = 0
         with nogil:
             for i in range(count):
                 if ops[i] <= WRITE:
-                    fits = self.access(&self.threads[thread[i]], thread[i], ops[i], target[i], site[i], first + i)
+                    event = events[i] if is_extract else first + i
+                    fits = self.access(&self.threads[thread[i]], thread[i], ops[i], target[i], site[i], event)
                 elif ops[i] == BEGIN:
                     fits = self.begin(&self.threads[thread[i]], target[i])
                 elif ops[i] == END:
@@ -141,6 +144,62 @@ cdef class UnitFinder:
         if not fits:
             raise MemoryError
         return self.columns()
+
+    def extract(self, batch):
+        """The accesses of a batch to locations that are in sets, and the regions that they are in.
+
+        As columns: thread, operation, target, site, number of the event. Learns, too. What comes out in all says as
+        much about the sets as what went in, and is often a small part of it.
+        """
+        cdef const uint32_t[::1] thread = batch.thread
+        cdef const uint8_t[::1] ops = batch.op
+        cdef const uint32_t[::1] target = batch.target
+        cdef const uint32_t[::1] site = batch.site
+        cdef uint64_t first = batch.first
+        cdef size_t i, count = ops.shape[0]
+        cdef bint fits = True
+        cdef ThreadRow *row
+        self.row_count = 0
+        with nogil:
+            for i in range(count):
+                row = &self.threads[thread[i]]
+                if ops[i] <= WRITE:
+                    if target[i] < self.variable_count and self.offsets[target[i]] != self.offsets[target[i] + 1]:
+                        fits = self.keep_access(row, thread[i], ops[i], target[i], site[i], first + i)
+                elif ops[i] == BEGIN:
+                    fits = self.begin(row, target[i])
+                elif ops[i] == END and row.depth:
+                    row.depth -= 1
+                    if row.open[row.depth].unit != NONE:
+                        fits = self.keep(thread[i], END, row.open[row.depth].region, 0, first + i)
+                if not fits:
+                    break
+        if not fits:
+            raise MemoryError
+        kind, thread_column, _, _, location, _, site_column, event = self.columns()
+        return thread_column, kind, location, site_column, event
+
+    cdef bint keep_access(
+        self, ThreadRow *row, uint32_t thread, uint8_t op, uint32_t variable, uint32_t site, uint64_t event
+    ) noexcept nogil:
+        """The access, and before it the begins of the regions around it that were not kept yet."""
+        cdef size_t i
+        for i in range(self.offsets[variable], self.offsets[variable + 1]):
+            self.learn(row, self.kinds[self.sets[i]])
+        for i in range(row.depth):
+            if row.open[i].unit == NONE:
+                row.open[i].unit = 0  # is kept
+                if not self.keep(thread, BEGIN, row.open[i].region, 0, event):
+                    return False
+        return self.keep(thread, op, variable, site, event)
+
+    cdef bint keep(self, uint32_t thread, uint8_t op, uint32_t target, uint32_t site, uint64_t event) noexcept nogil:
+        cdef Row *kept = self.new_row()
+        if kept == NULL:
+            return False
+        memset(kept, 0, sizeof(Row))
+        kept.thread, kept.kind, kept.location, kept.site, kept.event = thread, op, target, site, event
+        return True
 
     cdef bint begin(self, ThreadRow *row, uint32_t region) noexcept nogil:
         if not has_room(<void **> &row.open, &row.room, row.depth + 1, sizeof(Open)):

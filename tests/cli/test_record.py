@@ -93,8 +93,9 @@ def test_limits(atomsan: Atomsan, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_explain_selection(atomsan: Atomsan) -> None:
     written("import colorsys")
     ran = atomsan("record", "-q", "--explain-selection", "-o", "t.std", "app.py")
-    assert "app       watched      the program's own code" in ran.err
-    assert "colorsys  not watched  the standard library" in ran.err
+    rows = [" ".join(line.split()) for line in ran.err.splitlines()]
+    assert any(row.startswith("app watched the program's own code") for row in rows)
+    assert any(row.startswith("colorsys not watched the standard library") for row in rows)
 
 
 # --- processes that the program forks ------------------------------------------------------------------------------

@@ -546,6 +546,12 @@ class Started:
     """`atomsan run` on a program, in a process of its own, until the program says `ready`."""
 
     def __init__(self, *arguments: str, terminal: int | None = None) -> None:
+        def prepare() -> None:
+            # whoever runs the tests in the background of a shell has it ignored
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+            if terminal is not None:
+                fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
         self.process = subprocess.Popen(
             command(*arguments),
             stdin=subprocess.DEVNULL if terminal is None else terminal,
@@ -553,7 +559,7 @@ class Started:
             stderr=subprocess.PIPE,
             env=environment(),
             start_new_session=True,
-            preexec_fn=None if terminal is None else lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+            preexec_fn=prepare,
         )
         assert self.process.stdout
         assert self.process.stdout.readline() == b"ready\n"

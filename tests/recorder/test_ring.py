@@ -135,7 +135,7 @@ def test_making_a_ring_needs_no_numpy() -> None:
 
 def test_the_layout_is_that_of_the_header() -> None:
     assert RECORD.itemsize == RECORD_BYTES
-    header = (Path(rings.__file__).parent / "_raw.h").read_text()
+    header = (Path(__file__).parents[2] / "src" / "atomsan" / "recorder" / "_raw.h").read_text()
     assert f"#define RAW_HEAD_BYTES {HEAD_BYTES}" in header
     assert f"#define RAW_MAGIC 0x{rings.MAGIC:016x}ULL" in header
     assert np.dtype(RECORD).fields["thread"][1] == 24  # type: ignore[index]

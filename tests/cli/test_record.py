@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from atomsan import InputError, open_trace
 from cli.running import Atomsan, assert_refused, leftovers
 from cli.test_run import BUSY, LOST_UPDATE, SERVER, Started, written
 
@@ -78,7 +79,10 @@ def test_a_bundle_can_be_read_after_the_recorder_was_killed(atomsan: Atomsan) ->
 
 
 def has_events(name: str) -> bool:
-    return any(file.stat().st_size for file in Path(name).glob("events*"))
+    try:
+        return any(len(batch) for batch in open_trace(name).batches())
+    except InputError:
+        return False  # not all of its files are there yet
 
 
 def test_limits(atomsan: Atomsan, monkeypatch: pytest.MonkeyPatch) -> None:

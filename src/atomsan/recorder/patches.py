@@ -11,11 +11,11 @@ import ast
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from importlib.machinery import ModuleSpec
-from importlib.util import decode_source
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, NamedTuple
 
 from atomsan.recorder._sync import Marker, Watched, is_watched, original
+from atomsan.source.decoding import decoded
 
 AnyFunction = ast.FunctionDef | ast.AsyncFunctionDef
 _PLACEHOLDER = b"\0atomsan-marker:"
@@ -127,13 +127,10 @@ def _marked_codes(module: ModuleType, changes: dict[str, Callable[[AnyFunction],
 
 
 def _source_of(module: ModuleType) -> str:
-    spec = module.__spec__
-    loader: Any = spec.loader if spec is not None else None
-    if not hasattr(loader, "get_source"):
-        # that of pytest, which is asked to rewrite the assertions of asyncio too by `-p asyncio`
-        return decode_source(loader.get_data(module.__file__))
-    source: str = loader.get_source(module.__name__)
-    return source
+    # Not by `get_source`: it imports `tokenize`, and the loader of pytest, which may be asked to rewrite the assertions
+    # of asyncio too by `-p asyncio`, has none.
+    loader: Any = module.__spec__.loader if module.__spec__ is not None else None
+    return decoded(loader.get_data(module.__file__))
 
 
 def _keep(node: ast.stmt, prefix: str, changes: dict[str, Callable[[AnyFunction], None]]) -> bool:

@@ -14,11 +14,11 @@ The tree that was parsed is changed in place; nodes are looked at before the nod
 from __future__ import annotations
 
 import ast
-import importlib.util
 from collections.abc import Callable, Collection
 from types import CodeType
 from typing import Any, cast
 
+from atomsan.source.decoding import decoded
 from atomsan.source.plan import Plan, operation, probe_number
 from atomsan.source.statements import StatementRewriter
 
@@ -94,5 +94,5 @@ def bind(code: CodeType, make: Callable[[int], object]) -> CodeType:
 
 def _lines(source: str | bytes) -> list[bytes]:
     """The lines, in the encoding in which the parser counts columns."""
-    text = source if isinstance(source, str) else importlib.util.decode_source(source)
+    text = source if isinstance(source, str) else decoded(source)
     return text.encode("utf-8", "surrogatepass").splitlines()

@@ -138,6 +138,8 @@ def _prepared(kind: str, what: str, arguments: list[str], session: Session) -> C
         if code is None:
             # what is wrong with it is said as always, but for the traceback to here
             return call_at_bottom, compile, source, "<string>", "exec", 0, True
+        if sys.version_info >= (3, 13):
+            _show_in_tracebacks(what)
         return run_at_bottom, code, names
     sys.argv = [what, *arguments]
     what = _absolute(what)
@@ -162,6 +164,14 @@ def _shown_name(kind: str, what: str) -> str:
     if kind == "code":
         return "-c"
     return what if kind == "module" else os.path.splitext(os.path.basename(what))[0]
+
+
+def _show_in_tracebacks(text: str) -> None:
+    """As Python itself does with the text of `-c`, from 3.13 on."""
+    import linecache
+
+    lines = [f"{line}\n" for line in text.splitlines()]
+    linecache.cache["<string>"] = (len(text), None, lines, "<string>")
 
 
 def _code(source: bytes, module: str, file: str, session: Session) -> CodeType | None:

@@ -120,6 +120,8 @@ def test_out_of_time() -> None:
     report = atomsan.sets(atomsan.parse(LOST), timeout=1e-9)
     assert (report.verdict, report.stopped) == ("violated", "out of time")
     assert atomsan.sets(atomsan.parse(ACROSS), timeout=1e-9).reason == "out of time"
+    by_patterns = atomsan.sets(atomsan.parse(LOST), method="patterns", timeout=1e-9)
+    assert (by_patterns.patterns, by_patterns.stopped) == ({"1": 1}, "out of time")
 
 
 def test_each_conflict_of_two_units_is_shown() -> None:

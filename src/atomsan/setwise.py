@@ -147,7 +147,7 @@ class SetRun:
                     watch(batch)
                     if is_over(self._deadline):
                         self.stopped = "out of time"
-                        return
+                        break
         except KeyboardInterrupt:
             self.stopped = "out of time" if is_over(self._deadline) else "interrupted"
         finally:

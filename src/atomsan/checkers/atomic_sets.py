@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from atomsan.checkers.engines._units import UnitFinder
-from atomsan.checkers.results import Edge, Step, Transaction, Witness
+from atomsan.checkers.results import NO_REGION, Edge, Step, Transaction, Witness
 from atomsan.checkers.units import RowKind, Rows
 from atomsan.trace.events import Op
 
@@ -279,8 +279,6 @@ def _step(access: Access, edge: Edge) -> Step:
 
 def _number(access: Access) -> int:
     """That of its unit; 0 for an access that is in none."""
-    from atomsan.checkers.results import NO_REGION
-
     return 0 if access.region == NO_REGION else access.unit + 1
 
 

@@ -17,6 +17,9 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
+from atomsan.trace.regions import PARTS
+from atomsan.trace.symbols import class_of
+
 if TYPE_CHECKING:
     import numpy.typing as npt
 
@@ -24,8 +27,6 @@ if TYPE_CHECKING:
 
     Matrix = npt.NDArray[np.uint8]
 
-# Regions that are part of the code of the function around them.
-PARTS = frozenset({"statement", "lock-block"})
 # Regions that somebody said are atomic: they are units on whatever they touch.
 MARKED = frozenset({"annotated", "foreign"})
 
@@ -163,12 +164,6 @@ class Objects:
             found.update(new)
             waiting += new
         return found
-
-
-def class_of(name: str) -> str:
-    """`Account` of `Account #2`."""
-    before, sign, number = name.rpartition(" #")
-    return before if sign and number.isdecimal() else name
 
 
 def _suffix(name: str) -> str:

@@ -16,6 +16,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from atomsan.source.effects import commute
+from atomsan.trace.regions import PARTS
 
 if TYPE_CHECKING:
     from atomsan.findings.finding import Finding, ShownStep
@@ -39,8 +40,6 @@ CHECKED_AGAIN = "what was read without the lock is only looked at, and read agai
 # Access and access: the orders that data makes.
 _DATA = frozenset({"read", "write"})
 _PROGRAM_ORDER = "program-order"
-# Regions that are part of the code of the function around them.
-_PARTS = frozenset({"statement", "lock-block"})
 _LOOKS = ("if ", "elif ", "while ")
 
 
@@ -235,7 +234,7 @@ def _is_unit_of_work(turn: Turn, around: Mapping[int, Sequence[Around]]) -> bool
 
 
 def _functions(around: Sequence[Around]) -> list[Around]:
-    return [region for region in around if region.origin not in _PARTS]
+    return [region for region in around if region.origin not in PARTS]
 
 
 def _is_checked_again(turn: Turn) -> bool:

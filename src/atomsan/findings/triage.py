@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from atomsan.source.spec import literal
+from atomsan.trace.symbols import class_of
 
 if TYPE_CHECKING:
     from atomsan.findings.finding import Finding
@@ -60,9 +61,7 @@ def _row(region: str, of: str, group: list[Finding]) -> TriageRow:
 def _set_of(finding: Finding) -> str:
     """The class of the object whose data it is about."""
     assert finding.span is not None
-    data = finding.witness[finding.span[1]].data or ""
-    before, sign, number = data.rpartition(" #")
-    return before if sign and number.isdecimal() else data
+    return class_of(finding.witness[finding.span[1]].data or "")
 
 
 def _fields(finding: Finding, of: str) -> list[str]:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 # The regions that we chose ourselves, in a recorded program: nobody said that these are one step.
 OURS = frozenset({"function", "loop", "statement", "lock-block", "outer"})
+# Those of them that are part of the code of the function around them.
+PARTS = frozenset({"statement", "lock-block"})
 
 
 def everything(region: str, origin: str) -> bool:

@@ -44,6 +44,12 @@ class Site(NamedTuple):
     """The method or function with effects that is called there, such as `append`."""
 
 
+def class_of(name: str) -> str:
+    """`Account` of `Account #2`, as the recorder names objects. What has no number is itself."""
+    before, sign, number = name.rpartition(" #")
+    return before if sign and number.isdecimal() else name
+
+
 class SymbolTable:
     """The symbols of one kind, numbered from 0 in the order in which the trace first names them."""
 

@@ -97,6 +97,8 @@ _META_TYPES: dict[str, Any] = {
     "seconds": int | float | None,
     "classes": dict | None,
     "sets": dict | None,
+    "fields": dict | None,
+    "holders": dict | None,
     "numbered_sites": dict | None,
 }
 
@@ -114,6 +116,8 @@ def meta_content(meta: TraceMeta, symbols: Symbols, events: int, *, complete: bo
         "seconds": meta.seconds,
         "classes": meta.classes,
         "sets": meta.sets,
+        "fields": meta.fields,
+        "holders": meta.holders,
         "source": meta.source,
         "tool": f"atomsan {__version__}",
     }
@@ -136,7 +140,7 @@ def trace_meta(content: Any, symbols: Symbols, format: str, source: str) -> Trac
     for key in ("events", "seconds"):
         if known[key] is not None and not 0 <= known[key] < float("inf"):
             raise InputError(f"{key!r} is out of range", source=source)
-    for key in ("classes", "sets"):
+    for key in ("classes", "sets", "fields", "holders"):
         known[key] = _lists(key, known[key] or {}, source)
     numbered = known.pop("numbered_sites")
     if numbered is not None:

@@ -23,5 +23,11 @@ class TraceMeta:
     """Of a recorded program: the base classes of its classes, for those that have other bases than `object`."""
     sets: dict[str, list[str]] = field(default_factory=dict)
     """The atomic sets that the program itself declares: the fields of a class, or of one of its sets (`Class:name`)."""
+    fields: dict[str, list[str]] = field(default_factory=dict)
+    """Of a recorded program: the classes of the objects that a field of a class was seen to hold, itself or in a
+    container: `Account.log` -> `Log`."""
+    holders: dict[str, list[str]] = field(default_factory=dict)
+    """The fields that an object was held by, for the fields that an atomic set goes through: `Log #1` ->
+    `Account #1.log`."""
     warnings: list[str] = field(default_factory=list)
     """What a reader had to say about the input and could live with."""

@@ -21,7 +21,7 @@ LEAVES = {"errors", "env", "types", "worker", "annotations", ""}
 # reports know findings and nothing of how they were found
 FORBIDDEN = {"reports": {"checkers", "predict", "recorder", "source"}, "checkers": {"source", "recorder"}}
 
-MODULES = sorted(path for suffix in ("*.py", "*.pyx", "*.pxd") for path in SOURCE.rglob(suffix))
+MODULES = sorted(path for suffix in ("*.py", "*.pyx", "*.pxd", "*.pxi") for path in SOURCE.rglob(suffix))
 
 
 def room(parts: tuple[str, ...]) -> str:
@@ -85,6 +85,6 @@ def test_the_numbers_of_operations_stand_in_one_place() -> None:
         "NOTHING": NOTHING,
         "INNER": INNER,
     }
-    for path in [*SOURCE.rglob("*.pyx"), *SOURCE.rglob("*.pxd")]:
+    for path in [*SOURCE.rglob("*.pyx"), *SOURCE.rglob("*.px[di]")]:
         copies = re.findall(r"^    READ\b", path.read_text(), re.M)
         assert len(copies) == (path.name == "_ops.pxd"), path.name

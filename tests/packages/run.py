@@ -12,6 +12,7 @@ import argparse
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import tarfile
@@ -206,6 +207,8 @@ def _run(package: Package, source: Path, recorder: list[str]) -> Outcome:
 
 
 def main() -> int:
+    # in the background of a shell it is ignored, and tests that interrupt themselves would wait for ever
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition(":")[0])
     parser.add_argument("packages", nargs="*", metavar="PACKAGE", help="only these, for example cachetools")
     options = parser.parse_args()

@@ -10,6 +10,7 @@ import argparse
 import importlib.util
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -261,6 +262,8 @@ def _run(suite: Suite, directory: Path, recorder: list[str]) -> Outcome:
 
 
 def main() -> int:
+    # in the background of a shell it is ignored, and tests that interrupt themselves would wait for ever
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition(":")[0])
     parser.add_argument("suites", nargs="*", metavar="SUITE", help="only these, for example test_queue")
     parser.add_argument("--list", action="store_true", help="show which there are, and stop")

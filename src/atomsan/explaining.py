@@ -69,7 +69,7 @@ def _placed(
     notes: list[Finding] = []
     for finding in findings:
         region = innermost(finding, held.inside)
-        judged = reconsidered(finding, around) if is_ours(finding.region) else finding
+        judged = reconsidered(finding, around, held.again) if is_ours(finding.region) else finding
         placed = judged if region is None else placed_in(judged, symbols.regions[region])
         (found if placed.why is None else notes).append(placed)
     ids = {finding.id for finding in found}

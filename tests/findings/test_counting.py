@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from atomsan.findings import counting
-from atomsan.findings.counting import Around, reconsidered, sorted_out
+from atomsan.findings.counting import Again, Around, Look, looks, reconsidered, sorted_out
 from atomsan.findings.finding import Finding, Hold, ShownStep, SiteShown
 
 OPERATIONS = {"len": "read", "in": "read", "look": "read", "get_nowait": "write"}
@@ -191,7 +191,19 @@ def test_checked_again_under_the_lock(
         replace(two, holds=tuple(Hold(lock, 0) for lock in writer)),
         replace(three, site=again, holds=(Hold(*second),) if second else ()),
     )
-    assert reconsidered(replace(given, witness=steps), {}).why == expected
+    look = Look(one.number, one.target, three.number)
+    checked = Again(three.number, "if self.x is None:", steps[2].holds or ())
+    assert reconsidered(replace(given, witness=steps), {}, {look: checked}).why == expected
     # what is read the second time must only be looked at, too
-    used = replace(steps[2], site=three.site and replace(three.site, text="self.x -= 1"))
-    assert reconsidered(replace(given, witness=(*steps[:2], used)), {}).why is None
+    used = checked._replace(text="self.x -= 1")
+    assert reconsidered(replace(given, witness=steps), {}, {look: used}).why is None
+    assert reconsidered(replace(given, witness=steps), {}).why is None
+
+
+def test_what_counts_as_a_look() -> None:
+    given = finding(CHECKED)
+    one, two, three = given.witness
+    looked = replace(one, site=one.site and replace(one.site, text="while self.x is None:"))
+    assert looks(replace(given, witness=(looked, two, three))) == [Look(one.number, one.target, three.number)]
+    assert looks(given) == []
+    assert looks(replace(given, witness=(looked, two, three), why="it does not count anyway")) == []

@@ -13,6 +13,7 @@ import pytest
 
 import atomsan
 from atomsan import Finding, Report, Specification, Trace, TraceBuilder
+from atomsan.findings.counting import Look
 from atomsan.findings.finding import Hold
 from atomsan.findings.locks import HeldAt, with_locks
 from atomsan.material import Opened
@@ -136,6 +137,40 @@ def test_any_trace_in_any_batches(size: int) -> None:
         assert {event: tuple(hold.lock for hold in holds) for event, holds in held.found.items()} == {
             event: expected[event] for event in wanted
         }
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 1000])
+def test_the_first_read_after_a_look_in_any_batches(size: int) -> None:
+    rng = random.Random(size)
+    found = 0
+    for _ in range(300):
+        builder = TraceBuilder()
+        for step in random_steps(rng, locks=3, events=60):
+            builder.add(*step)
+        trace = builder.build()
+        events = list(trace)
+        reads = [i for i, event in enumerate(events) if event.op is Op.READ]
+        chosen = rng.sample(reads, min(len(reads), 5))
+        looks = []
+        for i in chosen:
+            location = trace.symbols.variables.find(events[i].target)
+            assert location is not None
+            looks.append(Look(i, location, rng.randrange(i, len(events))))
+        held = HeldAt([], looks)
+        for batch in trace.batches():
+            for start in range(0, len(events), size):
+                held.feed(batch[start : start + size], trace.symbols)
+        expected = {}
+        for look in looks:
+            same = (events[look.event].thread, Op.READ, events[look.event].target)
+            again = [i for i in range(look.event + 1, look.until + 1) if events[i][:3] == same]
+            if again:
+                expected[look] = (again[0], held_by_counting(trace)[again[0]])
+        assert {
+            look: (read.event, tuple(hold.lock for hold in read.holds)) for look, read in held.again.items()
+        } == expected
+        found += len(expected)
+    assert found > 100
 
 
 def test_a_hundred_thousand_locks_held_at_once() -> None:

@@ -19,7 +19,7 @@ from atomsan.source.effects import commute
 from atomsan.trace.regions import PARTS
 
 if TYPE_CHECKING:
-    from atomsan.findings.finding import Finding, ShownStep
+    from atomsan.findings.finding import Finding, Hold, ShownStep
 
 # Names of fields that the recorder gives to what is not one element of a container.
 STRUCTURE = "<structure>"
@@ -53,6 +53,23 @@ class Around(NamedTuple):
     since: int
     is_unit: bool = False
     """Whether the user said that it is one step on an argument (`atomsan.unit_for`)."""
+
+
+class Look(NamedTuple):
+    """A read in a condition, and the last event by which its thread may have read the location again."""
+
+    event: int
+    location: int
+    until: int
+
+
+class Again(NamedTuple):
+    """The next read of what was looked at, by the same thread."""
+
+    event: int
+    text: str
+    """Of its line in the source."""
+    holds: tuple[Hold, ...]
 
 
 class Turn(NamedTuple):
@@ -89,14 +106,27 @@ def judged(findings: Iterable[Finding]) -> list[Finding]:
     return [replace(finding, why=_why_not(finding)) for finding in findings]
 
 
-def reconsidered(finding: Finding, around: Mapping[int, Sequence[Around]]) -> Finding:
-    """The same with what is known of its steps by now: which regions are open there, and which locks are held."""
+def looks(finding: Finding) -> list[Look]:
+    """Where it matters whether something is read again."""
+    if finding.why is not None:
+        return []
+    turns = [turn for turn in _turns(finding) if turn.leaves.op == "read" and _only_looks(_text(turn.leaves))]
+    return [Look(turn.leaves.number, turn.leaves.target, turn.enters.number) for turn in turns]
+
+
+def reconsidered(
+    finding: Finding, around: Mapping[int, Sequence[Around]], again: Mapping[Look, Again] | None = None
+) -> Finding:
+    """The same with what is known of its steps by now: which regions are open there, and which locks are held.
+
+    `again` has what was read again of its `looks`.
+    """
     if finding.why is not None:
         return finding
     for turn in _turns(finding):
         if not _is_unit_of_work(turn, around):
             return replace(finding, why=NO_FLOW)
-        if _is_checked_again(turn):
+        if _is_checked_again(turn, again or {}):
             return replace(finding, why=CHECKED_AGAIN)
         if _lets_others_in(turn, around):
             return replace(finding, why=LET_IN)
@@ -189,8 +219,7 @@ def _is_sum(turn: Turn) -> bool:
 
 def _adds(step: ShownStep) -> bool:
     """Whether something is added to the location there, or taken off it."""
-    text = step.site.text if step.site and step.site.text else ""
-    added_to, sign, _ = text.replace("-=", "+=").partition("+=")
+    added_to, sign, _ = _text(step).replace("-=", "+=").partition("+=")
     return bool(sign and step.field) and re.search(rf"\b{re.escape(step.field or '')}\s*$", added_to) is not None
 
 
@@ -209,7 +238,7 @@ _CONSTANT = re.compile(
 
 
 def _sets_constant(step: ShownStep) -> bool:
-    return _CONSTANT.match(step.site.text if step.site and step.site.text else "") is not None
+    return _CONSTANT.match(_text(step)) is not None
 
 
 def _is_unit_of_work(turn: Turn, around: Mapping[int, Sequence[Around]]) -> bool:
@@ -237,21 +266,29 @@ def _functions(around: Sequence[Around]) -> list[Around]:
     return [region for region in around if region.origin not in PARTS]
 
 
-def _is_checked_again(turn: Turn) -> bool:
+def _is_checked_again(turn: Turn, again: Mapping[Look, Again]) -> bool:
     """Double-checked locking done right.
 
-    The first read is in a condition and without the lock; the second, of the same location and in a condition too, is
-    under the lock, which was taken in between; and whoever wrote had that lock. So what the first one saw decided only
-    whether to look again.
+    The first read is in a condition and without the lock; the thread's next one of the same location, in a condition
+    too, is under the lock, which was taken in between; and whoever wrote had that lock. So what the first one saw
+    decided only whether to look again, and it does not matter what came after it.
     """
-    first, second = turn.leaves, turn.enters
-    if first.op != "read" or second.op != "read" or first.target != second.target or first.site is None:
+    first = turn.leaves
+    second = again.get(Look(first.number, first.target, turn.enters.number))
+    if second is None or not (_only_looks(_text(first)) and _only_looks(second.text)):
         return False
-    texts = [(step.site.text or "").strip() if step.site else "" for step in (first, second)]
-    if not all(text.startswith(_LOOKS) and ":=" not in text for text in texts):
-        return False
-    taken = {hold.lock for hold in second.holds or () if hold.since > first.number} - set(first.locks or ())
+    taken = {hold.lock for hold in second.holds if hold.since > first.number} - set(first.locks or ())
     return any(lock in (turn.after.locks or ()) and lock in (turn.before.locks or ()) for lock in taken)
+
+
+def _only_looks(text: str) -> bool:
+    """Whether a line is a condition, and keeps nothing of what it reads."""
+    return text.startswith(_LOOKS) and ":=" not in text
+
+
+def _text(step: ShownStep) -> str:
+    """The line in the source, where that is known."""
+    return (step.site.text or "").strip() if step.site else ""
 
 
 def _lets_others_in(turn: Turn, around: Mapping[int, Sequence[Around]]) -> bool:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from atomsan.findings.advice import advice_for, advice_for_cycle
-from atomsan.findings.counting import Around
+from atomsan.findings.counting import Again, Around, Look, looks
 from atomsan.findings.finding import Finding, Hold
 from atomsan.findings.wording import hint, hint_for_cycle
 from atomsan.trace._held import HeldLocks
@@ -27,23 +27,31 @@ if TYPE_CHECKING:
 class HeldAt:
     """What is around some events, by number of the event. Feed it the batches of the trace."""
 
-    def __init__(self, events: Iterable[int]) -> None:
+    def __init__(self, events: Iterable[int], looks: Iterable[Look] = ()) -> None:
         self.found: dict[int, tuple[Hold, ...]] = {}
         """The locks that the thread holds."""
         self.inside: dict[int, list[tuple[int, int]]] = {}
         """The regions that the thread is in, as (region, event of its begin), the innermost last."""
+        self.again: dict[Look, Again] = {}
+        """What was read again after a look."""
         self._events = sorted(set(events), reverse=True)  # the next one is the last
+        self._looks = list(dict.fromkeys(looks))
+        self._threads: dict[Look, int] = {}
+        self._reads: dict[int, list[Look]] = {}
         self._locks = HeldLocks()
         self._regions = OpenRegions()
 
     @classmethod
     def steps_of(cls, findings: Iterable[Finding]) -> HeldAt:
-        return cls(step.number for finding in findings for step in finding.witness)
+        findings = list(findings)
+        steps = (step.number for finding in findings for step in finding.witness)
+        return cls(steps, (look for finding in findings for look in looks(finding)))
 
     def feed(self, batch: Batch, symbols: Symbols) -> bool:
         """Take the next events. True: all is known, so do not feed any more."""
         self._locks.grow(len(symbols.threads), len(symbols.locks))
         self._regions.grow(len(symbols.threads))
+        self._find_reads(batch)
         seen = 0
         while self._events and self._events[-1] < batch.first + len(batch):
             event = self._events.pop()
@@ -54,8 +62,28 @@ class HeldAt:
             thread = int(batch.thread[at])
             self.found[event] = self._holds(thread, symbols)
             self.inside[event] = self._regions.open(thread)
+            for look in self._reads.pop(event, ()):
+                text = symbols.sites.get(int(batch.site[at]), "text") or ""
+                self.again[look] = Again(event, text.strip(), self.found[event])
         self._advance(batch[seen:])
         return not self._events
+
+    def _find_reads(self, batch: Batch) -> None:
+        """Let the first read after each look be among the events that are wanted."""
+        waiting = []
+        for look in self._looks:
+            if batch.first <= look.event < batch.first + len(batch):
+                self._threads[look] = int(batch.thread[look.event - batch.first])
+            if look in self._threads:
+                part = batch[max(look.event + 1 - batch.first, 0) : look.until + 1 - batch.first]
+                is_one = (part.thread == self._threads[look]) & (part.op == Op.READ) & (part.target == look.location)
+                if is_one.any():
+                    self._reads.setdefault(part.first + int(is_one.argmax()), []).append(look)
+                    continue
+            if look.until >= batch.first + len(batch):
+                waiting.append(look)
+        self._looks = waiting
+        self._events = sorted({*self._events, *self._reads}, reverse=True)
 
     def _advance(self, batch: Batch) -> None:
         self._locks.advance(batch)

@@ -547,8 +547,9 @@ class Started:
 
     def __init__(self, *arguments: str, terminal: int | None = None) -> None:
         def prepare() -> None:
-            # whoever runs the tests in the background of a shell has it ignored
-            signal.signal(signal.SIGINT, signal.SIG_DFL)
+            # whoever runs the tests in the background of a shell, or under nohup, has them ignored
+            for ignored in (signal.SIGINT, signal.SIGHUP):
+                signal.signal(ignored, signal.SIG_DFL)
             if terminal is not None:
                 fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 

@@ -446,6 +446,30 @@ with contextlib.suppress(ValueError): jobs.get(timeout=-1)
     ]
 
 
+@pytest.mark.parametrize("kind", ["Queue", "LifoQueue", "PriorityQueue"])
+def test_a_put_that_waited_for_room(kind: str) -> None:
+    """It splits regions, as a get does. One that found room at once does not, nor does the next one."""
+    program = f"""
+import queue, threading, time
+jobs, item = queue.{kind}(1), (1,)
+def take():
+    while not jobs.not_full._waiters: time.sleep(0.001)
+    jobs.get()
+    jobs.get()
+jobs.put(item)
+taker = threading.Thread(target=take)
+taker.start()
+jobs.put(item)
+taker.join()
+jobs.put(item)
+"""
+    assert [line for line in logged(program) if line.startswith("1 ") and "jobs" in line] == [
+        *("1 write jobs structure", "1 post jobs item item"),
+        *("1 take jobs nothing", "1 write jobs structure", "1 post jobs item item"),
+        *("1 write jobs structure", "1 post jobs item item"),
+    ]
+
+
 def test_queue_with_methods_of_its_own() -> None:
     program = """
 import queue

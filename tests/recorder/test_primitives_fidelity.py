@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import _thread
 import asyncio
-import concurrent.futures
+import concurrent.futures.thread
 import copy
 import inspect
 import pickle

@@ -353,6 +353,12 @@ def test_a_wait_that_ran_out_and_one_that_did_not() -> None:
     assert given == f"{nothing} T1:post(queue #1 item 1) T1:take(queue #1 item 1) {nothing}"
 
 
+def test_a_put_that_waited_for_room_and_one_that_got_none() -> None:
+    room, nothing = (record(1, "take", Q, number, "nothing") for number in (6, 2))
+    given = resolved(room, nothing, room, r())
+    assert given == "T1:take(queue #1 room) T1:take(queue #1 (ran out)) T1:take(queue #1 room) T1:r(m.x)"
+
+
 def test_a_wait_that_ran_out_splits_the_regions_around_it() -> None:
     log = Resolved(DEFINITIONS)
     log.feed(record(1, "begin", site=1), r(), record(1, "take", S, 3, "nothing"), w(), record(1, "end", site=2))

@@ -272,6 +272,22 @@ def test_queue(kind: str) -> None:
     ]
 
 
+def test_a_put_that_waited_for_room() -> None:
+    body = """
+    async def child():
+        await jobs.get()
+    task = asyncio.create_task(child())
+    await jobs.put(item)
+    await jobs.put(item)
+    await task
+    """
+    lines = [line for line in run(body, "jobs, item = asyncio.Queue(1), (1,)") if "jobs" in line]
+    assert lines == [
+        *("2 write jobs structure", "2 post jobs item item", "3 take jobs item item"),
+        *("2 take jobs nothing", "2 write jobs structure", "2 post jobs item item"),
+    ]
+
+
 def test_barrier() -> None:
     body = """
     await asyncio.gather(barrier.wait(), barrier.wait())

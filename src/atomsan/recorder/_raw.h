@@ -89,19 +89,20 @@ enum {
     HAND_ITEM = 1,      /* key: address of an item of a queue. A take gets the oldest post of the same item */
     HAND_PERMIT = 2,    /* a semaphore: the n-th acquire takes the (n - permits)-th release */
     HAND_START = 3,     /* of a future: handed to a worker; HAND_PLAIN is its result */
-    HAND_NOTHING = 4    /* takes only: a wait has ended without what it waited for. There was something to wait for and
-                         * others could act, so regions are split here; nobody posts it, so it orders nothing.
+    HAND_NOTHING = 4    /* takes only: a wait has ended without a hand-over. There was something to wait for and others
+                         * could act, so regions are split here; nobody posts it, so it orders nothing.
                          * key: what was waited for, see OF_... */
 };
 
-/* What ran out, for its name where nothing else tells. */
+/* What was waited for, for its name where nothing else tells. */
 enum {
     OF_EVENT = 0,
     OF_FUTURE = 1,
     OF_QUEUE = 2,
     OF_SEMAPHORE = 3,
     OF_BARRIER = 4,
-    OF_THREAD = 5
+    OF_THREAD = 5,
+    OF_ROOM = 6         /* a put that had to wait for room in its queue, and got it */
 };
 
 /* Flags. */

@@ -166,6 +166,7 @@ cdef struct Primitive:
     uint32_t hand         # symbol of its one hand-over
     uint32_t start        # the same, for a future's start
     uint32_t nothing      # the same, for waits that ran out
+    uint32_t room         # the same, for puts that had to wait for room
     uint32_t holder
     uint32_t depth
     uint32_t pending      # the thread whose acquire waits for RAW_WOKEN
@@ -999,7 +1000,7 @@ cdef class Resolver:
         obj.primitive = number
         p = <Primitive *> self.primitives.rows + number
         p.acquires = p.releases = p.permits = p.front = p.named = p.space = p.name = 0
-        p.via = p.number = p.lock = p.hand = p.start = p.nothing = p.holder = p.pending = NONE
+        p.via = p.number = p.lock = p.hand = p.start = p.nothing = p.room = p.holder = p.pending = NONE
         p.last_post = p.posts = p.phase = p.waiting = NONE
         p.depth = p.parties = p.arrivals = 0
         p.mode, p.departed, p.is_loop, p.is_semaphore = AS_LOCK, False, False, False
@@ -1616,15 +1617,16 @@ cdef class Resolver:
                 self.remove(found, <Object *> self.objects.rows + self.object_at(r.object))
             return self.emit(r.thread, TAKE, hand, site)
         if r.key_kind == HAND_NOTHING:
-            return self.ran_out(r, p, <uint32_t> min(r.key, <uint64_t> OF_THREAD))
+            return self.ran_out(r, p, <uint32_t> min(r.key, <uint64_t> OF_ROOM))
         hand = self.whole_hand(r, p)
         return 0 if hand == NONE else self.emit(r.thread, TAKE, hand, site)
 
     cdef int ran_out(self, const RawRecord *r, Primitive *p, uint32_t of) except -1 nogil:
-        """A wait that got nothing: it splits regions, as every take does, and is ordered after nothing."""
-        if p.nothing == NONE:
-            p.nothing = self.new_hand(p, r.object, HAND_OF_NOTHING + of)
-        return self.emit(r.thread, TAKE, p.nothing, self.site_symbol(r.site))
+        """A wait without a hand-over: it splits regions, as every take does, and is ordered after nothing."""
+        cdef uint32_t *hand = &p.room if of == OF_ROOM else &p.nothing
+        if hand[0] == NONE:
+            hand[0] = self.new_hand(p, r.object, HAND_OF_NOTHING + of)
+        return self.emit(r.thread, TAKE, hand[0], self.site_symbol(r.site))
 
     cdef int take_permit(self, const RawRecord *r, Primitive *p, uint32_t site) except -1 nogil:
         cdef uint64_t wanted

@@ -133,6 +133,7 @@ cdef extern from *:
     static __thread PyObject *atomsan_in_queue;     /* the queue whose _put or _get runs: an override calls its super's */
     static __thread PyObject *atomsan_sizing;       /* the queue whose empty, full or qsize runs */
     static __thread int atomsan_get_mode;           /* how the running get waits: GET_... */
+    static __thread unsigned long atomsan_put_since; /* `waits` when the running put began, plus 1 */
     static __thread PyObject *atomsan_task;         /* the task whose step runs */
     static __thread int atomsan_in_callback;        /* a callback of asyncio itself runs, not a task's step */
     static __thread PyObject *atomsan_cause;        /* the future that callback was called for; NULL once it is logged */
@@ -159,6 +160,7 @@ cdef extern from *:
     PyObject *in_queue "atomsan_in_queue"
     PyObject *sizing "atomsan_sizing"
     int get_mode "atomsan_get_mode"
+    unsigned long put_since "atomsan_put_since"
     PyObject *running_task "atomsan_task"
     bint in_callback "atomsan_in_callback"
     PyObject *cause "atomsan_cause"
@@ -327,6 +329,7 @@ cdef void _name_all():
     _name_mark("awaited", mark_awaited)
     _name_mark("ran_out", mark_ran_out)
     _name_mark("queue_ran_out", mark_queue_ran_out)
+    _name_mark("queue_room", mark_queue_room)
     _name_mark("future_ran_out", mark_future_ran_out)
     _name_mark("done", mark_done)
     _name_mark("pending", mark_pending)

@@ -230,10 +230,11 @@ def before_returns(name: str, variable: str = "self") -> Callable[[AnyFunction],
 
 
 class EndsEarly(ast.NodeTransformer):
-    """Puts `M[variable]` where an exception comes out of a statement: a wait that was cancelled."""
+    """Puts `M[variable]` where an exception comes out of a statement: a wait that was cancelled. Another otherwise."""
 
-    def __init__(self, name: str, variable: str, statement: str) -> None:
+    def __init__(self, name: str, variable: str, statement: str, otherwise: str | None) -> None:
         self.name = name
+        self.otherwise = otherwise
         self.variable = variable
         self.statement = statement
         self.count = 0
@@ -244,13 +245,14 @@ class EndsEarly(ast.NodeTransformer):
         self.count += 1
         again = ast.copy_location(ast.Raise(exc=None, cause=None), node)
         handler = ast.ExceptHandler(type=None, name=None, body=[mark_variable(self.name, self.variable, node), again])
-        guarded = ast.Try(body=[node], handlers=[ast.copy_location(handler, node)], orelse=[], finalbody=[])
+        otherwise = [] if self.otherwise is None else [mark_variable(self.otherwise, self.variable, node)]
+        guarded = ast.Try(body=[node], handlers=[ast.copy_location(handler, node)], orelse=otherwise, finalbody=[])
         return ast.copy_location(guarded, node)
 
 
-def ends_early(name: str, variable: str, statement: str) -> Callable[[AnyFunction], None]:
+def ends_early(name: str, variable: str, statement: str, otherwise: str | None = None) -> Callable[[AnyFunction], None]:
     def change(function: AnyFunction) -> None:
-        changer = EndsEarly(name, variable, statement)
+        changer = EndsEarly(name, variable, statement, otherwise)
         changer.generic_visit(function)
         if not changer.count:
             raise LookupError(function.name)

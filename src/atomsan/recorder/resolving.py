@@ -56,6 +56,7 @@ _HANDS = (
     ("barrier", " phase {}"),
     ("lock", " hand-over {}"),
     *((kind, RAN_OUT) for kind in ("event", "future", "queue", "semaphore", "barrier", "thread")),
+    ("queue", " room"),
 )
 
 

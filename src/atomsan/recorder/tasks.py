@@ -140,7 +140,7 @@ MARKED = (
     Marked("asyncio.locks", "Semaphore.acquire", _permit_taken),
     Marked("asyncio.locks", "Barrier.wait", _through_barrier),
     Marked("asyncio.queues", "Queue.get", ends_early("queue_ran_out", "self", "await getter")),
-    Marked("asyncio.queues", "Queue.put", ends_early("queue_ran_out", "self", "await putter")),
+    Marked("asyncio.queues", "Queue.put", ends_early("queue_ran_out", "self", "await putter", "queue_room")),
     Marked("asyncio.queues", "Queue.join", _joined),
     Marked("asyncio.tasks", "wait_for", _awaited),
     Marked("asyncio.tasks", "_wait", _several),

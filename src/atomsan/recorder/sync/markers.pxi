@@ -130,6 +130,11 @@ cdef void mark_queue_ran_out(PyObject *queue) noexcept:
         log_ran_out(queue, OF_QUEUE)
 
 
+cdef void mark_queue_room(PyObject *queue) noexcept:
+    if loop_primitive(queue, KIND_QUEUE) != NULL:
+        log_ran_out(queue, OF_ROOM)
+
+
 cdef void mark_future_ran_out(PyObject *future) noexcept:
     """`wait_for`: of a future that woke the waiting task because it was cancelled. A coroutine logs its own waits."""
     if future == empty_waker:

@@ -23,9 +23,14 @@ cdef void log_got(PyObject *queue, PyObject *item, bint waited) noexcept:
 
 cdef PyObject *queue_use(PyObject *watched, PyObject *const *args, size_t nargsf, PyObject *kwnames) noexcept:
     """put, put_nowait: `_put` logs; here is seen whether it is the program that puts."""
+    global put_since
     cdef bint watch_it = PyVectorcall_NARGS(nargsf) > 0 and is_watched_object(args[0], KIND_QUEUE)
     cdef unsigned long before = waits
-    cdef PyObject *result = call_original(watched, args, nargsf, kwnames)
+    cdef unsigned long outer = put_since
+    cdef PyObject *result
+    put_since = before + 1
+    result = call_original(watched, args, nargsf, kwnames)
+    put_since = outer
     if watch_it and result == NULL and waits != before:
         log_ran_out(args[0], OF_QUEUE)
     return result
@@ -79,11 +84,14 @@ cdef bint is_logged_queue(PyObject *queue) noexcept:
 
 
 cdef PyObject *queue_inner_put(PyObject *watched, PyObject *const *args, size_t nargsf, PyObject *kwnames) noexcept:
-    global in_queue
+    global in_queue, put_since
     cdef PyObject *outer = in_queue
     cdef PyObject *result
     if PyVectorcall_NARGS(nargsf) < 2 or not is_logged_queue(args[0]):
         return call_original(watched, args, nargsf, kwnames)
+    if put_since and put_since != waits + 1:
+        log_ran_out(args[0], OF_ROOM)
+        put_since = waits + 1
     log_put(args[0], args[1])
     in_queue = args[0]
     result = call_original(watched, args, nargsf, kwnames)

@@ -8,9 +8,9 @@ cdef void log_take(PyObject *primitive) noexcept:
     record_after(RAW_TAKE, HAND_PLAIN, 0, <uintptr_t>primitive, 0, current_site())
 
 
-# A wait that has ended without what it waited for is logged where it has waited indeed: most primitives are made of
-# conditions, so that `waits` is another number then. A call that was told not to wait, or that did not need to, is no
-# wait, whatever came of it.
+# A wait that has ended without a hand-over (without what it waited for, or with room in a queue) is logged where it has
+# waited indeed: most primitives are made of conditions, so that `waits` is another number then. A call that was told not
+# to wait, or that did not need to, is no wait, whatever came of it.
 
 cdef void log_ran_out(PyObject *primitive, int of) noexcept:
     record_after(RAW_TAKE, HAND_NOTHING, 0, <uintptr_t>primitive, of, current_site())

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from atomsan.checkers.engines._units import UnitFinder
+from atomsan.checkers.patterns import PATTERNS, PatternEvent
 from atomsan.checkers.results import NO_REGION, Edge, Step, Transaction, Witness
 from atomsan.checkers.units import RowKind, Rows
 from atomsan.trace.events import Op
@@ -37,23 +38,6 @@ COST = "follows what meets: linear where no two threads have an object at a time
 Method = Literal["patterns", "projection", "both"]
 METHODS: tuple[Method, ...] = ("patterns", "projection", "both")
 
-# Each event of a pattern (figure 2 of the paper): by u (0) or u' (1), read or write, on l1 (1) or l2 (2).
-PATTERNS: dict[int, str] = {
-    1: "0R1 1W1 0W1",
-    2: "0R1 1W1 0R1",
-    3: "0W1 1R1 0W1",
-    4: "0W1 1W1 0R1",
-    5: "0W1 1W1 0W1",
-    6: "0W1 1W1 1W2 0W2",
-    7: "0W1 1W2 1W1 0W2",
-    8: "0W1 1W2 0W2 1W1",
-    9: "0W1 1R1 1R2 0W2",
-    10: "0W1 1R2 1R1 0W2",
-    11: "0R1 1W1 1W2 0R2",
-    12: "0R1 1W2 1W1 0R2",
-    13: "0R1 1W2 0R2 1W1",
-    14: "0W1 1R2 0W2 1R1",
-}
 # After so many matches in one set no more are looked for: two units on a list of a thousand elements have millions.
 MOST_MATCHES = 100_000
 ROW = 16
@@ -308,19 +292,17 @@ def pattern_in(cycle: Sequence[Access]) -> int | None:
     locations = list(dict.fromkeys(access.location for access in accesses))
     # the units in the order of their first accesses, the locations either way round
     for order in (locations, locations[::-1]):
-        words = [
-            f"{units.index(access.unit)}{'RW'[access.op]}{order.index(access.location) + 1}" for access in accesses
-        ]
-        for number, notation in PATTERNS.items():
-            if _is_in(notation.split(), words):
+        seen = [PatternEvent(access.op, units.index(access.unit), order.index(access.location)) for access in accesses]
+        for number, events in PATTERNS.items():
+            if _is_in(events, seen):
                 return number
     return None
 
 
-def _is_in(few: Iterable[str], many: Iterable[str]) -> bool:
+def _is_in(few: Iterable[PatternEvent], many: Iterable[PatternEvent]) -> bool:
     """Whether these stand among those, in the same order."""
     rest = iter(many)
-    return all(word in rest for word in few)
+    return all(event in rest for event in few)
 
 
 def accesses_of(matches: Iterable[Match], rows: Rows) -> list[Access]:
@@ -338,10 +320,9 @@ def cycle_of(match: Match, accesses: Iterable[Access]) -> list[Access]:
     """The cycle that a match is: the first accesses, in their order, that fit its pattern."""
     here = iter(sorted(access for access in accesses if access.unit in match[2:4] and access.location in match[4:6]))
     chosen: list[Access] = []
-    for word in PATTERNS[match.pattern].split():
-        who, op, where = tuple(word)
-        unit, location = match[2 + int(who)], match[3 + int(where)]
-        chosen.append(next(a for a in here if (a.unit, a.location, "RW"[a.op]) == (unit, location, op)))
+    for op, who, where in PATTERNS[match.pattern]:
+        wanted = (match[2 + who], match[4 + where], op)
+        chosen.append(next(access for access in here if (access.unit, access.location, access.op) == wanted))
     if len(chosen) == 3:
         return [chosen[0], chosen[1], chosen[1], chosen[2]]
     edges = [[access for access in chosen if access.location == location] for location in match[4:6]]

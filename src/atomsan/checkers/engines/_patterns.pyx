@@ -48,6 +48,8 @@ from atomsan.trace._ops cimport WRITE
 
 import numpy as np
 
+from atomsan.checkers.patterns import PATTERNS as TABLE
+
 cdef extern from *:
     """
     #if defined(__GNUC__) || defined(__clang__)
@@ -57,24 +59,6 @@ cdef extern from *:
     #endif
     """
     void atomsan_prefetch(const void *address) noexcept nogil
-
-# Each event: read or write, by u (0) or u' (1), at l1 (1) or l2 (2).
-_NOTATION = (
-    "R01 W11 W01",
-    "R01 W11 R01",
-    "W01 R11 W01",
-    "W01 W11 R01",
-    "W01 W11 W01",
-    "W01 W11 W12 W02",
-    "W01 W12 W11 W02",
-    "W01 W12 W02 W11",
-    "W01 R11 R12 W02",
-    "W01 R12 R11 W02",
-    "R01 W11 W12 R02",
-    "R01 W12 W11 R02",
-    "R01 W12 R02 W11",
-    "W01 R12 W02 R11",
-)
 
 cdef enum:                  # of `units.RowKind`; a read and a write are those of `Op`
     ROW_END = 2
@@ -112,14 +96,13 @@ def _fill():
     global pairs_only, lowest
     cdef int pattern, place, event
     cdef uint64_t low
-    for pattern, notation in enumerate(_NOTATION):
+    for pattern, events in enumerate(TABLE.values()):
         low = 1ULL << (3 * pattern)
         lowest |= low
         if pattern >= SINGLES:
             pairs_only |= 7 * low
-        words = notation.split()
-        for place, word in enumerate(words):
-            event = 4 * int(word[1]) + 2 * (int(word[2]) - 1) + (word[0] == "W")
+        for place, (op, unit, location) in enumerate(events):
+            event = 4 * unit + 2 * location + op
             if moves[event] & low:
                 again[event] |= low
                 again_before[event] |= place * low
@@ -128,7 +111,7 @@ def _fill():
                 before[event] |= place * low
             if place == 0:
                 begun[event - FIRST] |= low
-            if place == len(words) - 1:
+            if place == len(events) - 1:
                 ends[event] |= low
     for event in range(8):
         ends_once[event] = ends[event] & ~again[event]

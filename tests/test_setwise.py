@@ -11,6 +11,7 @@ import pytest
 
 import atomsan
 from atomsan import InputError, TraceBuilder
+from atomsan.reports.text import as_text
 from checkers.set_rows import random_case
 from oracles import atomic_sets
 from oracles.model import Step
@@ -122,6 +123,38 @@ def test_out_of_time() -> None:
     assert atomsan.sets(atomsan.parse(ACROSS), timeout=1e-9).reason == "out of time"
     by_patterns = atomsan.sets(atomsan.parse(LOST), method="patterns", timeout=1e-9)
     assert (by_patterns.patterns, by_patterns.stopped) == ({"1": 1}, "out of time")
+
+
+def seen_twice(name: str, locations: int) -> str:
+    """T reads many locations, U writes them all, T reads them again: pattern 2 for each, 11 for any two."""
+    words = [[f"{who}({name}.x{number})" for number in range(locations)] for who in ("T:r", "U:w", "T:r")]
+    return " ".join(["T:begin(f) U:begin(g)", *words[0], *words[1], *words[2], "U:end(g) T:end(f)"])
+
+
+def test_matches_that_were_not_counted_to_the_end() -> None:
+    trace = atomsan.parse(f"{seen_twice('many', 400)} {seen_twice('few', 3)}")
+    report = atomsan.sets(trace)
+    assert {name: facts.is_capped for name, facts in (report.sets or {}).items()} == {"many": True, "few": False}
+    assert 100_000 <= sum((report.sets or {})["many"].patterns.values()) < 400 + 400 * 399
+    assert (report.sets or {})["few"].patterns == {"2": 3, "11": 3, "12": 3}
+    (warning,) = report.warnings
+    assert warning == "matches of patterns are counted up to 100,000 in a set: set many may have more"
+    content = report.to_dict()
+    assert content["warnings"] == [warning]
+    assert [content["sets"][name].get("capped") for name in ("many", "few")] == [True, None]
+    assert content["counters"]["patterns.capped_sets"] == 1
+    (line,) = [line for line in as_text([report]).splitlines() if "set many" in line]
+    assert line.endswith("; there may be more, they were not counted further")
+    assert " not serializable, at least 100," in as_text([report])
+
+
+def test_matches_that_were_all_counted() -> None:
+    report = atomsan.sets(atomsan.parse(seen_twice("some", 300)))
+    assert report.patterns == {"2": 300, "11": 300 * 299 // 2, "12": 300 * 299 // 2}
+    assert not report.warnings
+    assert report.counters["patterns.capped_sets"] == 0
+    assert "warnings" not in report.to_dict()
+    assert "at least" not in as_text([report])
 
 
 def test_each_conflict_of_two_units_is_shown() -> None:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from atomsan.checkers.atomic_sets import (
     METHODS,
+    MOST_MATCHES,
     NAME,
     Access,
     Learning,
@@ -206,11 +207,14 @@ class SetRun:
         counts: dict[int, dict[str, int]] = {}
         for (number, pattern), count in sorted(checking.counts.items()):
             counts.setdefault(number, {})[str(pattern)] = count
+        capped = set(checking.capped())
         is_whole = checking.projection is not None and self.stopped is None
         listed = range(len(self.model.names)) if len(self.model.names) <= MOST_LISTED else sorted(broken | set(counts))
         return {
             self.model.names[number]: SetFacts(
-                counts.get(number, {}), False if number in broken or number in counts else True if is_whole else None
+                counts.get(number, {}),
+                False if number in broken or number in counts else True if is_whole else None,
+                number in capped,
             )
             for number in listed
         }
@@ -248,10 +252,19 @@ def _report(run: SetRun, findings: Sequence[Finding], stopped: str | None) -> Re
         reason=_reason(run) if serializable is None else None,
         stopped=stopped or run.stopped,
         repairs=original.repairs.lines() if isinstance(original, Checked) else [],
-        warnings=list(meta.warnings),
+        warnings=[*meta.warnings, *_caps(facts)],
         patterns=dict(sorted(patterns.items(), key=lambda item: int(item[0]))),
         sets=facts,
     )
+
+
+def _caps(facts: Mapping[str, SetFacts]) -> list[str]:
+    """Where the number of matches is not to be taken at its word."""
+    names = [name for name, found in facts.items() if found.is_capped]
+    if not names:
+        return []
+    where = f"set {names[0]}" + (f" and {len(names) - 1:,} more" if len(names) > 1 else "")
+    return [f"matches of patterns are counted up to {MOST_MATCHES:,} in a set: {where} may have more"]
 
 
 def _reason(run: SetRun) -> str:

@@ -39,6 +39,7 @@ Method = Literal["patterns", "projection", "both"]
 METHODS: tuple[Method, ...] = ("patterns", "projection", "both")
 
 # After so many matches in one set no more are looked for: two units on a list of a thousand elements have millions.
+# `capped` names the sets that came so far.
 MOST_MATCHES = 100_000
 ROW = 16
 # Rows between two looks at what matched: counting takes as long as there are sets.
@@ -193,15 +194,22 @@ class SetChecking:
         """The sets that the projection shows not to be serializable."""
         return [] if self.projection is None else list(self.projection.broken().tolist())
 
+    def capped(self) -> list[int]:
+        """The sets in which no more matches were looked for, because there are enough: they may have more."""
+        places = np.flatnonzero(self._counts)
+        matches = np.bincount(places // ROW, weights=self._counts[places])
+        return list(np.flatnonzero(matches >= MOST_MATCHES).tolist())
+
     @property
     def counters(self) -> dict[str, int]:
         engines = {"patterns": self.patterns, "projection": self.projection}
-        return {
+        counters = {
             f"{name}.{what}": count
             for name, engine in engines.items()
             if engine
             for what, count in engine.counters.items()
         }
+        return counters | ({} if self.patterns is None else {"patterns.capped_sets": len(self.capped())})
 
     def _take_matches(self, patterns: Patterns) -> None:
         found = patterns.take()

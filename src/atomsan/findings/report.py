@@ -47,6 +47,12 @@ class SetFacts(NamedTuple):
 
     patterns: dict[str, int]
     serializable: bool | None
+    is_capped: bool = False
+    """Whether its matches are more than were counted, or may be."""
+
+    def to_dict(self) -> dict[str, Any]:
+        shown = {"patterns": self.patterns, "serializable": self.serializable}
+        return shown | ({"capped": True} if self.is_capped else {})
 
 
 class NamedTransactions(Sequence[tuple[str, int]]):
@@ -97,7 +103,7 @@ class Report:
     repairs: Sequence[str] = ()
     """What leniency did to the trace."""
     warnings: Sequence[str] = ()
-    """What its reader could live with."""
+    """What its reader could live with, and what the answer leaves out."""
     program: ProgramFacts | None = None
     patterns: dict[str, int] | None = None
     """How often each pattern of accesses matches, over all sets; None if nobody asked for sets."""
@@ -125,13 +131,15 @@ class Report:
             content["reason"] = self.reason
         if self.repairs:
             content["repairs"] = list(self.repairs)
+        if self.warnings:
+            content["warnings"] = list(self.warnings)
         if len(self.results) > 1:
             content["results"] = self.results
         if rows := self.triage():
             content["triage"] = [row.to_dict() for row in rows]
         if self.sets is not None:
             content["patterns"] = self.patterns
-            content["sets"] = {name: facts._asdict() for name, facts in self.sets.items()}
+            content["sets"] = {name: facts.to_dict() for name, facts in self.sets.items()}
         return content | {"counters": self.counters, "seconds": self.seconds}
 
 

@@ -70,7 +70,8 @@ def _sets(sets: Mapping[str, SetFacts]) -> Iterator[str]:
     broken = [(name, facts) for name, facts in sets.items() if facts.serializable is False]
     for name, facts in broken[:MOST_SETS]:
         patterns = ", ".join(f"{number} ({count:,})" for number, count in facts.patterns.items())
-        yield f"set {name}: not serializable" + (f", patterns {patterns}" if patterns else "")
+        more = "; there may be more, they were not counted further" if facts.is_capped else ""
+        yield f"set {name}: not serializable" + (f", patterns {patterns}{more}" if patterns else "")
     if len(broken) > MOST_SETS:
         yield f"and {counted(len(broken) - MOST_SETS, 'more set')}"
 
@@ -110,6 +111,8 @@ def _counts(report: Report) -> list[str]:
     if report.sets is not None:
         broken = sum(facts.serializable is False for facts in report.sets.values())
         matches = counted(sum((report.patterns or {}).values()), "match")
+        if any(facts.is_capped for facts in report.sets.values()):
+            matches = f"at least {matches}"
         counts.append(f"{broken:,} of {counted(len(report.sets), 'set')} not serializable, {matches} of patterns")
     elif report.violations is not None:
         inside = f" in {counted(len(report.transactions), 'transaction')}" if report.violations else ""

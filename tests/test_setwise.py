@@ -125,6 +125,16 @@ def test_out_of_time() -> None:
     assert (by_patterns.patterns, by_patterns.stopped) == ({"1": 1}, "out of time")
 
 
+def test_interrupted_while_the_accesses_of_matches_are_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("atomsan.setwise.accesses_of", stop)
+    report = atomsan.sets(atomsan.parse(LOST), method="patterns")
+    assert (report.patterns, report.stopped) == ({"1": 1}, "interrupted")
+    assert (report.verdict, report.findings) == ("violated", [])
+
+
 def seen_twice(name: str, locations: int) -> str:
     """T reads many locations, U writes them all, T reads them again: pattern 2 for each, 11 for any two."""
     words = [[f"{who}({name}.x{number})" for number in range(locations)] for who in ("T:r", "U:w", "T:r")]

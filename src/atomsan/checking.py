@@ -93,17 +93,20 @@ def check(
         findings = _cycle(cycle) or _closings(one, results) or [bare_cycle()]
     stopped = one.stopped or (cycle.stopped if cycle else None)
     if one.is_recorded and "davida" in names.checkers:
+        of_data = [] if material.again else _by_the_lens(one)
         if material.again and not stopped:
             of_data, stopped = _inside_sets(material, rules, one.meetings, deadline, watching)
-        else:
-            of_data = _by_the_lens(one)
-        findings = _sorted_out(findings, of_data, _ours(one, rules))
+        is_settled = not stopped or not material.again
+        findings = _sorted_out(findings, of_data, _ours(one, rules), is_settled=is_settled)
     if explain and not stopped and any(finding.witness for finding in findings):
         findings, stopped = explained(material, (cycle or one).source, findings, _ours(one, rules), deadline, watching)
-    if one.is_recorded and material.again and not stopped and _has_marked(one, rules):
-        marked, stopped = _inside_marked(material, first=first, deadline=deadline, watching=watching)
+    if one.is_recorded and material.again and _has_marked(one, rules):
+        marked: list[Finding] = []
+        if not stopped:
+            marked, stopped = _inside_marked(material, first=first, deadline=deadline, watching=watching)
         known = {finding.id for finding in marked}
-        findings = [*marked, *(finding for finding in findings if finding.id not in known)]
+        rest = [finding for finding in findings if finding.id not in known]
+        findings = [*marked, *(_left_open(rest) if stopped else rest)]
     return _report(one, names, results, findings, stopped)
 
 
@@ -315,9 +318,12 @@ def _inside_sets(
     """Where the data of one atomic set can be seen or left inconsistent; and why the passes stopped, if they did."""
     if meetings is not None and not meetings.meeting.any():
         return [], None
-    run = SetRun(material, "projection", rules.sets or None, deadline=deadline, only=meetings)
-    run.run(watching)
-    return run.findings(), run.stopped
+    try:
+        run = SetRun(material, "projection", rules.sets or None, deadline=deadline, only=meetings)
+        run.run(watching)
+        return run.findings(), run.stopped
+    except KeyboardInterrupt:  # between the passes
+        return [], "interrupted"
 
 
 def _by_the_lens(run: _Pass) -> list[Finding]:
@@ -328,12 +334,20 @@ def _by_the_lens(run: _Pass) -> list[Finding]:
     return [finding for lens in lenses if lens.witnesses for finding in findings_of(lens.witnesses, run.names)]
 
 
-def _sorted_out(findings: list[Finding], of_data: list[Finding], is_ours: Callable[[str], bool]) -> list[Finding]:
+def _sorted_out(
+    findings: list[Finding], of_data: list[Finding], is_ours: Callable[[str], bool], *, is_settled: bool
+) -> list[Finding]:
     """Findings and notes of a recorded program. A note says why it is none."""
     from atomsan.findings.counting import sorted_out
 
-    found, notes = sorted_out(findings, of_data, is_ours)
+    found, notes = sorted_out(findings, of_data, is_ours, is_settled=is_settled)
     return [*found, *notes]
+
+
+def _left_open(findings: list[Finding]) -> list[Finding]:
+    from atomsan.findings.counting import left_open
+
+    return left_open(findings)
 
 
 def _has_marked(run: _Pass, rules: Specification) -> bool:

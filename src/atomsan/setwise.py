@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, BinaryIO
 
 from atomsan.checkers.atomic_sets import (
@@ -136,24 +136,37 @@ class SetRun:
             self.source = self._material.open(AT_ONCE)
             self._pass(self.source, self.checking, watching)
             return
-        for extract in learning.extracts:
-            self.checking.feed(extract)
+        with self._stopping():
+            for extract in learning.extracts:
+                self.checking.feed(extract)
+                if self._is_over():
+                    break
         self.checking.finish()
 
     def _pass(self, source: Opened, taker: SetChecking | Learning, watching: Watching) -> None:
         try:
-            with watching(source) as watch:
+            with self._stopping(), watching(source) as watch:
                 for batch in source.batches():
                     taker.feed(batch)
                     watch(batch)
-                    if is_over(self._deadline):
-                        self.stopped = "out of time"
+                    if self._is_over():
                         break
-        except KeyboardInterrupt:
-            self.stopped = "out of time" if is_over(self._deadline) else "interrupted"
         finally:
             source.close()
         taker.finish()
+
+    @contextmanager
+    def _stopping(self) -> Iterator[None]:
+        """Ctrl-C, or the alarm at the end of the time, stops what is inside."""
+        try:
+            yield
+        except KeyboardInterrupt:
+            self.stopped = "out of time" if is_over(self._deadline) else "interrupted"
+
+    def _is_over(self) -> bool:
+        if is_over(self._deadline):
+            self.stopped = "out of time"
+        return self.stopped is not None
 
     def witnesses(self) -> list[Witness]:
         """A cycle of units for each kind of violation."""
@@ -176,15 +189,22 @@ class SetRun:
         source = self._material.open(AT_ONCE)
         units = Units(self.model, learns=False)
         accesses: list[Access] = []
+        last = max(match.event for match in matches)
+        read = 0
         try:
-            for batch in source.batches():
-                accesses += accesses_of(matches, units.rows(batch))
+            with self._stopping():
+                for batch in source.batches():
+                    accesses += accesses_of(matches, units.rows(batch))
+                    read = batch.first + len(batch)
+                    if read > last:
+                        break
         finally:
             source.close()
         counts = checking.counts
         return [
             witness_of(cycle_of(match, accesses), counts[key], ("patterns", f"pattern {match.pattern}"))
             for key, match in checking.examples.items()
+            if match.event < read
         ]
 
     def findings(self) -> list[Finding]:

@@ -410,6 +410,37 @@ def test_a_program_that_is_killed_is_reported(atomsan: Atomsan) -> None:
     assert report["findings"]
 
 
+def locked(text: str) -> str:
+    """Each access under a lock, and another one for each: nothing but sets tells that it is wrong."""
+    text = text.replace("self.balance = 0", "self.balance = 0; self.lock = threading.Lock()")
+    text = text.replace("        seen = self.balance", "        with self.lock:\n            seen = self.balance")
+    return text.replace("        self.balance = seen", "        with self.lock:\n            self.balance = seen")
+
+
+@pytest.mark.parametrize("text", [LOST_UPDATE, locked(LOST_UPDATE)], ids=["without locks", "with locks"])
+@pytest.mark.parametrize("when", ["Learning.feed", "SetChecking.feed", "Learning.__init__"])
+def test_an_interrupted_check_calls_nothing_harmless(
+    text: str, when: str, atomsan: Atomsan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C while it is looked at set by set: exit code 3, and what would count is a finding or undecided."""
+    written(text)
+    assert atomsan("run", "-q", "app.py").code == 1
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(f"atomsan.checkers.atomic_sets.{when}", stop)
+    ran = atomsan("run", "-o", "report.json", "app.py")
+    assert (ran.code, ran.out) == (3, "1\n")
+    report = json.loads(Path("report.json").read_text())
+    assert all(note["why"].startswith("the check was stopped") for note in report["notes"])
+    # what the checkers saw by then is a lost update, or that somebody else had the lock in between
+    assert {one["region"] for one in (*report["findings"], *report["notes"])} == {"app:Account.deposit"}
+    assert len(report["findings"]) == ("with self.lock" not in text)
+    assert " in app:Account.deposit (seen " in ran.err
+    assert "atomsan: interrupted before the check of app.py was done\n" in ran.err
+
+
 def test_live_finds_the_same(atomsan: Atomsan) -> None:
     written(LOST_UPDATE)
     atomsan("run", "-q", "-o", "stored.json", "app.py")

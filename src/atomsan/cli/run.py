@@ -84,6 +84,8 @@ def run(
             if not quiet:
                 _show(report, format, limit, with_notes=all, is_first=not reports)
             reports.append(report)
+            if report.stopped:
+                say(f"{report.stopped} before the check of {report.trace.source} was done")
         if any(report.stopped for report in ran.reports):
             break
     write_texts(output, lambda: _text(reports, None, with_notes=all), lambda: _json(reports))

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from atomsan.findings.finding import UNDECIDED
 from atomsan.source.effects import commute
 from atomsan.trace.regions import PARTS
 
@@ -82,9 +83,17 @@ class Turn(NamedTuple):
 
 
 def sorted_out(
-    everything: Iterable[Finding], of_data: Iterable[Finding], is_ours: Callable[[str], bool]
+    everything: Iterable[Finding],
+    of_data: Iterable[Finding],
+    is_ours: Callable[[str], bool],
+    *,
+    is_settled: bool = True,
 ) -> tuple[list[Finding], list[Finding]]:
-    """Findings and notes: from what a checker found, and what it found when it looked at data only."""
+    """Findings and notes: from what a checker found, and what it found when it looked at data only.
+
+    `is_settled` is off where the look at data was stopped: what it did not come to counts if its steps alone say so,
+    and is undecided otherwise.
+    """
     findings: list[Finding] = []
     notes: list[Finding] = []
     for finding in of_data:
@@ -96,9 +105,17 @@ def sorted_out(
         if not is_ours(finding.region):
             findings.append(finding)
         elif finding.id not in seen:
-            why = _why_no_cycle(finding) if finding.kind == "cycle" else _why_no_set(finding)
+            if is_settled:
+                why = _why_no_cycle(finding) if finding.kind == "cycle" else _why_no_set(finding)
+            else:
+                why = None if _is_of_data(finding) and _why_not(finding) is None else UNDECIDED
             (findings if why is None else notes).append(replace(finding, why=why))
     return _in_order(findings), _in_order(notes)
+
+
+def left_open(findings: Iterable[Finding]) -> list[Finding]:
+    """The same, where the check was stopped before the last word on the notes: none of them is known to be one."""
+    return [finding if finding.why is None else replace(finding, why=UNDECIDED) for finding in findings]
 
 
 def judged(findings: Iterable[Finding]) -> list[Finding]:
@@ -135,16 +152,20 @@ def reconsidered(
 
 def _why_no_set(finding: Finding) -> str:
     """Why a violation that is inside no set is none that counts."""
-    if not finding.witness or not all(step.op in _DATA for step in finding.witness):
+    if not _is_of_data(finding):
         return ORDER_ONLY
     return _why_not(finding) or NO_FLOW
 
 
 def _why_no_cycle(finding: Finding) -> str | None:
     """A cycle that nobody is to blame for alone counts too, if it is one of data: each saw what the others undid."""
-    if not finding.witness or not all(step.op in _DATA for step in finding.witness):
+    if not _is_of_data(finding):
         return NOBODY
     return _why_not(finding)
+
+
+def _is_of_data(finding: Finding) -> bool:
+    return bool(finding.witness) and all(step.op in _DATA for step in finding.witness)
 
 
 def _why_not(finding: Finding) -> str | None:

@@ -14,6 +14,9 @@ Kind = Literal["atomicity", "cycle"]
 # The weakest first: the same bug seen twice is one finding with the strongest status.
 STRENGTH: tuple[Status, ...] = ("predicted", "observed", "confirmed")
 
+# Of what is among the notes as long as nobody knows better.
+UNDECIDED = "the check was stopped before it was known whether it counts"
+
 
 @dataclass(frozen=True)
 class SiteShown:
@@ -127,6 +130,11 @@ class Finding:
     """Which methods found it, where a checker has several: `projection`, `pattern 11`."""
     why: str | None = None
     """Of a note: why it is no finding."""
+
+    @property
+    def is_undecided(self) -> bool:
+        """Whether it is among the notes only because the check was stopped."""
+        return self.why == UNDECIDED
 
     def to_dict(self) -> dict[str, Any]:
         return {

@@ -109,6 +109,11 @@ class Report:
     """How often each pattern of accesses matches, over all sets; None if nobody asked for sets."""
     sets: dict[str, SetFacts] | None = None
 
+    @property
+    def undecided(self) -> list[Finding]:
+        """The notes that may be findings: the check was stopped before that was known."""
+        return [note for note in self.notes if note.is_undecided]
+
     def triage(self) -> list[TriageRow]:
         """What makes the most findings, where the sets are what we took them to be and may not be what was meant."""
         return triage(self.findings) if self.sets is not None or self.program is not None else []

@@ -50,8 +50,8 @@ def _report(report: Report, limit: int | None, with_notes: bool) -> Iterator[str
     if len(shown) < len(report.findings):
         yield ""
         yield f"{counted(len(report.findings) - len(shown), 'more finding')} (--limit shows more)"
-    if with_notes:
-        yield from _notes(report.notes if limit is None else report.notes[:limit])
+    notes = report.notes if with_notes else report.undecided
+    yield from _notes(notes if limit is None else notes[:limit])
     if len(report.findings) >= TRIAGE_FROM:
         yield from map(printable, _triage(report.triage()))
 
@@ -61,7 +61,7 @@ def _notes(notes: Sequence[Finding]) -> Iterator[str]:
         yield ""
         first, *rest = _finding(number, note)
         yield printable(f"note {first}")
-        yield printable(f"   no finding, because {note.why}")
+        yield printable(f"   {'undecided' if note.is_undecided else 'no finding'}, because {note.why}")
         yield from map(printable, rest)
 
 
@@ -121,7 +121,8 @@ def _counts(report: Report) -> list[str]:
         counts.append(counted(len(report.transactions), "violating transaction"))
     counts.append(f"{counted(len(report.findings), 'finding')} ({report.algorithm})")
     if report.notes:
-        counts.append(f"{counted(len(report.notes), 'note')} (--all shows them)")
+        undecided = f", {len(report.undecided):,} of them undecided" if report.undecided else ""
+        counts.append(f"{counted(len(report.notes), 'note')} (--all shows them){undecided}")
     return counts
 
 

@@ -143,8 +143,8 @@ def test_nothing_is_called_harmless_because_the_check_was_stopped(
         stopped.append(number)
         assert report.stopped == "interrupted"
         assert not [note for note in report.notes if note.id in counting and note.why != UNDECIDED], number
-    # the checkers, learning, what is around the steps; and the last two again for what is marked
-    assert stopped == ([1, 2, 3] if spec is None else [1, 2, 3, 4, 5])
+    # the checkers, learning, all data as one set, what is around the steps; the first and the last for what is marked
+    assert stopped == ([1, 2, 3, 4] if spec is None else [1, 2, 3, 4, 5, 6])
 
 
 def test_the_look_at_sets_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,7 +22,7 @@ from atomsan.checkers.sets import Only
 from atomsan.errors import InputError
 from atomsan.explaining import explained
 from atomsan.findings.report import NamedTransactions, Report, TraceFacts, Verdict
-from atomsan.material import Material, is_over, is_recorded
+from atomsan.material import Material, is_over, is_recorded, marked_regions
 from atomsan.setwise import SetRun
 from atomsan.source.spec import Specification, read_spec
 from atomsan.trace.events import Op
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from atomsan.checkers.flat import FlatBatch
     from atomsan.checkers.meeting import Meeting
     from atomsan.checkers.results import Result
-    from atomsan.findings.finding import Finding
+    from atomsan.findings.finding import Finding, ShownStep
     from atomsan.findings.making import Namer
     from atomsan.material import Watching
     from atomsan.trace.trace import Trace
@@ -93,11 +93,13 @@ def check(
         findings = _cycle(cycle) or _closings(one, results) or [bare_cycle()]
     stopped = one.stopped or (cycle.stopped if cycle else None)
     if one.is_recorded and "davida" in names.checkers:
-        of_data = [] if material.again else _by_the_lens(one)
+        is_ours = _ours(one, rules)
+        inside = _Inside([] if material.again else _by_the_lens(one), stopped if material.again else None)
         if material.again and not stopped:
-            of_data, stopped = _inside_sets(material, rules, one.meetings, deadline, watching)
-        is_settled = not stopped or not material.again
-        findings = _sorted_out(findings, of_data, _ours(one, rules), is_settled=is_settled)
+            inside = _inside_sets(material, rules, one.meetings, deadline, watching)
+            across, stopped = _across_sets(material, findings, inside, one.meetings, is_ours, deadline, watching)
+            inside.findings.extend(across)
+        findings = _sorted_out(findings, inside, is_ours)
     if explain and not stopped and any(finding.witness for finding in findings):
         findings, stopped = explained(material, (cycle or one).source, findings, _ours(one, rules), deadline, watching)
     if one.is_recorded and material.again and _has_marked(one, rules):
@@ -107,7 +109,7 @@ def check(
         known = {finding.id for finding in marked}
         rest = [finding for finding in findings if finding.id not in known]
         findings = [*marked, *(_left_open(rest) if stopped else rest)]
-    return _report(one, names, results, findings, stopped)
+    return _report(one, names, rules, results, findings, stopped)
 
 
 class Names(NamedTuple):
@@ -307,22 +309,59 @@ def _closings(run: _Pass, results: Sequence[Result]) -> list[Finding]:
 
 def _ours(run: _Pass, rules: Specification) -> Callable[[str], bool]:
     """Whether we chose a region of this name, and not the user."""
-    regions = run.source.symbols.regions
-    annotated = {regions[number] for number in range(len(regions)) if regions.get(number, "origin") == "annotated"}
-    return lambda name: name not in annotated and not rules.names(name)
+    marked = marked_regions(run.source, rules)
+    return lambda name: name not in marked
+
+
+class _Inside(NamedTuple):
+    """What was found in data alone, why it was stopped if it was, and which accesses are in no set together."""
+
+    findings: list[Finding]
+    stopped: str | None
+    are_apart: Callable[[ShownStep, ShownStep], bool] | None = None
 
 
 def _inside_sets(
     material: Material, rules: Specification, meetings: Only | None, deadline: float | None, watching: Watching
-) -> tuple[list[Finding], str | None]:
-    """Where the data of one atomic set can be seen or left inconsistent; and why the passes stopped, if they did."""
+) -> _Inside:
+    """Where the data of one atomic set can be seen or left inconsistent."""
     if meetings is not None and not meetings.meeting.any():
-        return [], None
+        return _Inside([], None)
     try:
         run = SetRun(material, "projection", rules.sets or None, deadline=deadline, only=meetings)
         run.run(watching)
-        return run.findings(), run.stopped
+        return _Inside(run.findings(), run.stopped, run.are_apart)
     except KeyboardInterrupt:  # between the passes
+        return _Inside([], "interrupted")
+
+
+def _across_sets(
+    material: Material,
+    findings: Sequence[Finding],
+    inside: _Inside,
+    meetings: Only | None,
+    is_ours: Callable[[str], bool],
+    deadline: float | None,
+    watching: Watching,
+) -> tuple[list[Finding], str | None]:
+    """What is inconsistent only if all data is taken for one set; and why the look was stopped, if it was.
+
+    That is a note. Where there are locks, the checkers show the order of these, and not what it does to which data: it
+    takes a look of its own, if they have found such.
+    """
+    from atomsan.findings.counting import ACROSS, is_of_data, judged
+
+    by_locks = any(is_ours(finding.region) and not is_of_data(finding) for finding in findings)
+    if inside.stopped or inside.are_apart is None or not by_locks:
+        return [], inside.stopped
+    everything = {"*": ["*"]}
+    try:
+        run = SetRun(material, "projection", everything, everything, deadline=deadline, only=meetings)
+        run.run(watching)
+        known = {finding.id for finding in (*inside.findings, *findings)}
+        found = judged(run.findings(), inside.are_apart)
+        return [one for one in found if one.why == ACROSS and one.id not in known], run.stopped
+    except KeyboardInterrupt:
         return [], "interrupted"
 
 
@@ -334,13 +373,12 @@ def _by_the_lens(run: _Pass) -> list[Finding]:
     return [finding for lens in lenses if lens.witnesses for finding in findings_of(lens.witnesses, run.names)]
 
 
-def _sorted_out(
-    findings: list[Finding], of_data: list[Finding], is_ours: Callable[[str], bool], *, is_settled: bool
-) -> list[Finding]:
+def _sorted_out(findings: list[Finding], inside: _Inside, is_ours: Callable[[str], bool]) -> list[Finding]:
     """Findings and notes of a recorded program. A note says why it is none."""
-    from atomsan.findings.counting import sorted_out
+    from atomsan.findings.counting import of_different_objects, sorted_out
 
-    found, notes = sorted_out(findings, of_data, is_ours, is_settled=is_settled)
+    are_apart = inside.are_apart or of_different_objects
+    found, notes = sorted_out(findings, inside.findings, is_ours, are_apart, is_settled=inside.stopped is None)
     return [*found, *notes]
 
 
@@ -352,8 +390,7 @@ def _left_open(findings: list[Finding]) -> list[Finding]:
 
 def _has_marked(run: _Pass, rules: Specification) -> bool:
     """Whether the user said of regions of a recorded program that they are atomic."""
-    regions, is_ours = run.source.symbols.regions, _ours(run, rules)
-    return any(not is_ours(regions[number]) for number in range(len(regions)))
+    return bool(marked_regions(run.source, rules))
 
 
 def _inside_marked(
@@ -370,7 +407,12 @@ def _inside_marked(
 
 
 def _report(
-    run: _Pass, names: Names, results: Sequence[Result], findings: list[Finding], stopped: str | None
+    run: _Pass,
+    names: Names,
+    rules: Specification,
+    results: Sequence[Result],
+    findings: list[Finding],
+    stopped: str | None,
 ) -> Report:
     symbols, meta = run.source.symbols, run.source.meta
     counting = _counting(results)
@@ -402,6 +444,8 @@ def _report(
         stopped=stopped,
         repairs=original.repairs.lines() if isinstance(original, Checked) else [],
         warnings=list(meta.warnings),
+        divided={**meta.sets, **rules.sets},
+        held=meta.fields,
     )
 
 

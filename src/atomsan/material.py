@@ -36,7 +36,7 @@ class Material:
         format: str | None = None,
     ) -> None:
         self._trace = trace
-        self._spec = spec
+        self.spec = spec
         self._split_all = split_all
         self._lenient = lenient
         self._format = format
@@ -48,7 +48,7 @@ class Material:
 
     def under(self, default: str) -> Material:
         """The same, with another default of the specification."""
-        spec = replace(self._spec, default=default)
+        spec = replace(self.spec, default=default)
         return Material(self._trace, spec, split_all=self._split_all, lenient=self._lenient, format=self._format)
 
     def open(self, batch_events: int = BATCH_EVENTS) -> Opened:
@@ -58,7 +58,7 @@ class Material:
             source = cast("EventSource", self._trace)
         else:
             source = open_trace(self._trace, format=self._format, lenient=self._lenient, batch_events=batch_events)
-        return Opened(source, Regions(source, self._spec.is_atomic, split_all=self._split_all), batch_events)
+        return Opened(source, Regions(source, self.spec.is_atomic, split_all=self._split_all), batch_events)
 
 
 class Opened:
@@ -103,6 +103,13 @@ def is_recorded(source: Opened) -> bool:
     regions = source.symbols.regions
     origins = {regions.get(number, "origin") for number in range(len(regions))}
     return source.meta.format == "recording" or not origins.isdisjoint(OURS)
+
+
+def marked_regions(source: Opened, spec: Specification) -> set[str]:
+    """The names of the regions that the user said are atomic, in the program or in the specification."""
+    regions = source.symbols.regions
+    named = {regions[number]: regions.get(number, "origin") for number in range(len(regions))}
+    return {name for name, origin in named.items() if origin == "annotated" or spec.names(name)}
 
 
 def is_over(deadline: float | None) -> bool:

@@ -27,17 +27,17 @@ from atomsan.checkers.atomic_sets import (
     pattern_in,
     witness_of,
 )
-from atomsan.checkers.sets import Declared, Layout, Objects, Only, Prefixes, SetModel
+from atomsan.checkers.sets import Declared, Layout, Marking, Objects, Only, Prefixes, SetModel
 from atomsan.errors import InputError
 from atomsan.explaining import explained
 from atomsan.findings.report import NamedTransactions, Report, SetFacts, TraceFacts
-from atomsan.material import Material, is_over, is_recorded
+from atomsan.material import Material, is_over, is_recorded, marked_regions
 from atomsan.source.spec import Specification, read_spec
 from atomsan.trace.validation import Checked
 
 if TYPE_CHECKING:
     from atomsan.checkers.results import Witness
-    from atomsan.findings.finding import Finding
+    from atomsan.findings.finding import Finding, ShownStep
     from atomsan.material import Opened, Watching
     from atomsan.trace.trace import Trace
     from atomsan.types import EventSource, Reopenable
@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 AT_ONCE = 1 << 16
 # So many events (25 bytes each) are kept so that a trace need not be read twice.
 MOST_EXTRACTED = 1 << 23
+# The set of all data, for the regions that the user marked: in these, every violation counts.
+EVERYTHING = "*"
 # Of more sets than this, only those are listed that something was found in.
 MOST_LISTED = 1000
 
@@ -67,6 +69,8 @@ def sets(
 ) -> Report:
     """Is each atomic set seen and left consistent? Checks a trace, of any kind, set by set.
 
+    In the regions of a recorded program that the user marked as atomic, all data is one more set, `*`.
+
     `sets` are the variables of each set, by name or glob; of a recorded program, the fields of a class. `declared` are
     the sets that each region is a unit of work on: None means every region on every set, and a region that is not
     listed is on none. Without `sets` the specification may have some; else the sets of a recorded program are its
@@ -80,9 +84,22 @@ def sets(
     run = SetRun(material, method, sets if sets is not None else rules.sets or None, declared, deadline=deadline)
     run.run(watching)
     findings, stopped = run.findings(), run.stopped
+    marked = marked_regions(run.source, rules) if run.is_recorded and declared is None else set()
+    of_marked: SetRun | None = None
+    if marked and material.again and not stopped:
+        everything = {EVERYTHING: ["*"]}
+        of_marked = SetRun(material, method, everything, {name: [EVERYTHING] for name in marked}, deadline=deadline)
+        of_marked.run(watching)
+        found, stopped = of_marked.findings(judge=False), of_marked.stopped
+        known = {finding.id for finding in found}
+        findings = [*found, *(finding for finding in findings if finding.id not in known)]
     if explain and not stopped and any(finding.witness for finding in findings):
-        findings, stopped = explained(material, run.source, findings, lambda name: run.is_recorded, deadline, watching)
-    return _report(run, findings, stopped)
+
+        def is_ours(name: str) -> bool:
+            return run.is_recorded and name not in marked
+
+        findings, stopped = explained(material, run.source, findings, is_ours, deadline, watching)
+    return _report(run, of_marked, rules, findings, stopped)
 
 
 class SetRun:
@@ -104,7 +121,10 @@ class SetRun:
         self._deadline = deadline
         self.source = material.open(AT_ONCE)
         self.is_recorded = is_recorded(self.source)
-        self.model = SetModel(self.source.symbols, self._layout(sets, declared), only)
+        layout = self._layout(sets, declared)
+        if self.is_recorded and declared is None:
+            layout = Marking(layout, material.spec.names)
+        self.model = SetModel(self.source.symbols, layout, only)
         self.checking: SetChecking | None = None
         self.transactions = 0
         self.seconds = 0.0
@@ -207,8 +227,8 @@ class SetRun:
             if match.event < read
         ]
 
-    def findings(self) -> list[Finding]:
-        """What was found, as findings; of a recorded program also notes, which have a `why`."""
+    def findings(self, *, judge: bool = True) -> list[Finding]:
+        """What was found, as findings; of a recorded program also notes, which have a `why`, if it is to be judged."""
         witnesses = self.witnesses()
         if not witnesses:
             return []
@@ -216,7 +236,13 @@ class SetRun:
         from atomsan.findings.making import Namer, findings_of
 
         findings = findings_of(witnesses, Namer(self.source))
-        return judged(findings) if self.is_recorded else findings
+        return judged(findings, self.are_apart) if self.is_recorded and judge else findings
+
+    def are_apart(self, one: ShownStep, other: ShownStep) -> bool:
+        """Whether two accesses are in no set together."""
+        sets_of, variables = self.model.layout.sets_of, self.source.symbols.variables
+        mine, theirs = ({belongs.set for belongs in sets_of(variables, step.target)} for step in (one, other))
+        return mine.isdisjoint(theirs)
 
     def facts(self) -> dict[str, SetFacts]:
         """What there is to say of each set, by its name."""
@@ -240,15 +266,18 @@ class SetRun:
         }
 
 
-def _report(run: SetRun, findings: Sequence[Finding], stopped: str | None) -> Report:
+def _report(
+    run: SetRun, of_marked: SetRun | None, rules: Specification, findings: Sequence[Finding], stopped: str | None
+) -> Report:
     symbols, meta, checking = run.source.symbols, run.source.meta, run.checking
-    facts = run.facts()
+    facts = run.facts() | (of_marked.facts() if of_marked else {})
     patterns: dict[str, int] = {}
     for found in facts.values():
         for pattern, count in found.patterns.items():
             patterns[pattern] = patterns.get(pattern, 0) + count
     answers = {found.serializable for found in facts.values()}
-    serializable = False if False in answers else None if None in answers or run.stopped else True
+    is_whole = not run.stopped and not (of_marked and of_marked.stopped)
+    serializable = False if False in answers else True if is_whole and None not in answers else None
     original = run.source.original
     return Report(
         trace=TraceFacts(
@@ -263,7 +292,7 @@ def _report(run: SetRun, findings: Sequence[Finding], stopped: str | None) -> Re
         algorithm=NAME,
         verdict="unknown" if serializable is None else "holds" if serializable else "violated",
         serializable=serializable,
-        violations=checking.violations if checking else 0,
+        violations=sum(one.checking.violations for one in (run, of_marked) if one and one.checking),
         transactions=NamedTransactions([], symbols.threads.__getitem__),
         findings=[finding for finding in findings if finding.why is None],
         notes=[finding for finding in findings if finding.why is not None],
@@ -273,6 +302,8 @@ def _report(run: SetRun, findings: Sequence[Finding], stopped: str | None) -> Re
         stopped=stopped or run.stopped,
         repairs=original.repairs.lines() if isinstance(original, Checked) else [],
         warnings=[*meta.warnings, *_caps(facts)],
+        divided={**meta.sets, **rules.sets} if run.is_recorded else {},
+        held=meta.fields,
         patterns=dict(sorted(patterns.items(), key=lambda item: int(item[0]))),
         sets=facts,
     )

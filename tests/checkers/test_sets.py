@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from atomsan.checkers.sets import Objects, SetModel
+from atomsan.checkers.sets import Marking, Objects, SetModel
 from atomsan.trace.symbols import Symbols
 
 
@@ -87,6 +87,13 @@ def test_what_the_user_marked_is_a_unit_on_everything() -> None:
     model.grow()
     assert model.on.tolist() == [[1, 1], [0, 0]]
     assert model.parts.tolist() == [0, 1]
+
+
+def test_what_the_specification_marks_is_a_unit_on_everything_too() -> None:
+    made = symbols(*ACCOUNT, regions={"bank:move": {}, "bank:Account.get": {}})
+    model = SetModel(made, Marking(Objects(), {"bank:move"}.__contains__))
+    model.grow()
+    assert model.on.tolist() == [[1, 1], [1, 0]]
 
 
 def test_what_was_learned_stays_when_there_is_more_to_know() -> None:

@@ -142,7 +142,37 @@ GET, SET = Around("m:A.get", "function", False, 1), Around("m:A.set", "function"
     ids=["calls", "a round", "flow", "its own code", "its own block", "a method", "another's method"],
 )
 def test_units_of_work(unit: Around, inner: tuple[Around | None, ...], expected: str | None) -> None:
-    assert reconsidered(finding(LOST), around(unit, *inner)).why == expected
+    in_functions = [name_of(region or unit) for region in inner]
+    assert reconsidered(written_in(finding(LOST), in_functions), around(unit, *inner)).why == expected
+
+
+def name_of(region: Around) -> str:
+    return region.name.partition(":")[2].partition("/")[0]
+
+
+def written_in(given: Finding, functions: list[str]) -> Finding:
+    """The two accesses of T are in these functions."""
+    one, two, three = given.witness
+    sites = [
+        step.site and replace(step.site, function=name) for step, name in zip((one, three), functions, strict=True)
+    ]
+    return replace(given, witness=(replace(one, site=sites[0]), two, replace(three, site=sites[1])))
+
+
+@pytest.mark.parametrize(
+    ("functions", "expected"),
+    [
+        (["f", "f"], None),
+        (["f", "g"], None),
+        (["f.<locals>.<lambda>", "g"], None),
+        # what `f` calls is no region, because somebody said that it is not atomic: it is not the code of `f` either
+        (["g", "g"], counting.NO_FLOW),
+        (["A.get", "A.set"], counting.NO_FLOW),
+    ],
+)
+def test_code_of_what_is_no_region(functions: list[str], expected: str | None) -> None:
+    unit = Around("m:f", "function", False, 0)
+    assert reconsidered(written_in(finding(LOST), functions), around(unit, None, None)).why == expected
 
 
 def test_what_is_not_known_counts() -> None:

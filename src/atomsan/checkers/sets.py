@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
@@ -164,6 +164,23 @@ class Objects:
             found.update(new)
             waiting += new
         return found
+
+
+class Marking:
+    """A layout, and regions that somebody said are atomic elsewhere: these too are units on whatever they touch."""
+
+    def __init__(self, layout: Layout, is_marked: Callable[[str], bool]) -> None:
+        self._layout = layout
+        self._is_marked = is_marked
+        self.learns = layout.learns
+        self.fixed = layout.fixed
+        self.sets_of = layout.sets_of
+
+    def mark(self, on: Matrix, regions: SymbolTable, kinds: Sequence[str]) -> None:
+        self._layout.mark(on, regions, kinds)
+        for region in range(len(on)):
+            if self._is_marked(regions[region]):
+                on[region] = 1
 
 
 def _suffix(name: str) -> str:

@@ -22,6 +22,8 @@ from atomsan.trace.regions import PARTS
 if TYPE_CHECKING:
     from atomsan.findings.finding import Finding, Hold, ShownStep
 
+    Apart = Callable[[ShownStep, ShownStep], bool]
+
 # Names of fields that the recorder gives to what is not one element of a container.
 STRUCTURE = "<structure>"
 QUEUE = "<queue>"
@@ -32,7 +34,7 @@ ORDER_ONLY = "it rests on the order of locks, threads or hand-overs alone: no da
 COMMUTES = "the operations that interleave give the same result in either order"
 WHOLE = "it rests on a key that cannot be told apart from others: the whole container was taken for it"
 NOBODY = "no region alone is to blame"
-ACROSS = "the two accesses are of different objects: each of them is seen and left as it should be"
+ACROSS = "the two accesses are of different objects or sets: each of them is seen and left as it should be"
 NO_FLOW = "the region only calls methods of the object, and nothing that one call returns goes into a later one"
 LET_IN = "the lock is released inside its own block and taken again: others are let in, and what they did is looked at"
 PHASES = "it goes through values that are written down as they are, and each of them is meant to be seen"
@@ -82,23 +84,29 @@ class Turn(NamedTuple):
     after: ShownStep
 
 
+def of_different_objects(one: ShownStep, other: ShownStep) -> bool:
+    """Whether two accesses are in no set together, as long as each object is a set."""
+    return one.data != other.data
+
+
 def sorted_out(
     everything: Iterable[Finding],
     of_data: Iterable[Finding],
     is_ours: Callable[[str], bool],
+    are_apart: Apart = of_different_objects,
     *,
     is_settled: bool = True,
 ) -> tuple[list[Finding], list[Finding]]:
     """Findings and notes: from what a checker found, and what it found when it looked at data only.
 
-    `is_settled` is off where the look at data was stopped: what it did not come to counts if its steps alone say so,
-    and is undecided otherwise.
+    `are_apart` says whether two accesses are in no atomic set together. `is_settled` is off where the look at data was
+    stopped: what it did not come to counts if its steps alone say so, and is undecided otherwise.
     """
     findings: list[Finding] = []
     notes: list[Finding] = []
     for finding in of_data:
         if finding.kind == "atomicity" and is_ours(finding.region):
-            why = _why_not(finding)
+            why = _why_not(finding, are_apart)
             (findings if why is None else notes).append(replace(finding, why=why))
     seen = {finding.id for finding in (*findings, *notes)}
     for finding in everything:
@@ -106,9 +114,10 @@ def sorted_out(
             findings.append(finding)
         elif finding.id not in seen:
             if is_settled:
-                why = _why_no_cycle(finding) if finding.kind == "cycle" else _why_no_set(finding)
+                judge = _why_no_cycle if finding.kind == "cycle" else _why_no_set
+                why = judge(finding, are_apart)
             else:
-                why = None if _is_of_data(finding) and _why_not(finding) is None else UNDECIDED
+                why = None if is_of_data(finding) and _why_not(finding, are_apart) is None else UNDECIDED
             (findings if why is None else notes).append(replace(finding, why=why))
     return _in_order(findings), _in_order(notes)
 
@@ -118,9 +127,9 @@ def left_open(findings: Iterable[Finding]) -> list[Finding]:
     return [finding if finding.why is None else replace(finding, why=UNDECIDED) for finding in findings]
 
 
-def judged(findings: Iterable[Finding]) -> list[Finding]:
-    """Findings inside one set of a recorded program. Those that are none say why."""
-    return [replace(finding, why=_why_not(finding)) for finding in findings]
+def judged(findings: Iterable[Finding], are_apart: Apart = of_different_objects) -> list[Finding]:
+    """Findings on data of a recorded program. Those that are none say why."""
+    return [replace(finding, why=_why_not(finding, are_apart)) for finding in findings]
 
 
 def looks(finding: Finding) -> list[Look]:
@@ -150,25 +159,26 @@ def reconsidered(
     return finding
 
 
-def _why_no_set(finding: Finding) -> str:
+def _why_no_set(finding: Finding, are_apart: Apart) -> str:
     """Why a violation that is inside no set is none that counts."""
-    if not _is_of_data(finding):
+    if not is_of_data(finding):
         return ORDER_ONLY
-    return _why_not(finding) or NO_FLOW
+    return _why_not(finding, are_apart) or NO_FLOW
 
 
-def _why_no_cycle(finding: Finding) -> str | None:
+def _why_no_cycle(finding: Finding, are_apart: Apart) -> str | None:
     """A cycle that nobody is to blame for alone counts too, if it is one of data: each saw what the others undid."""
-    if not _is_of_data(finding):
+    if not is_of_data(finding):
         return NOBODY
-    return _why_not(finding)
+    return _why_not(finding, are_apart)
 
 
-def _is_of_data(finding: Finding) -> bool:
+def is_of_data(finding: Finding) -> bool:
+    """Whether it is shown by accesses alone, without the order of locks, threads or hand-overs."""
     return bool(finding.witness) and all(step.op in _DATA for step in finding.witness)
 
 
-def _why_not(finding: Finding) -> str | None:
+def _why_not(finding: Finding, are_apart: Apart) -> str | None:
     """Why a violation on data is no finding, if it is none."""
     turns = _turns(finding)
     if _rests_on_what_commutes(finding, turns) or (turns and all(map(_is_sum, turns))):
@@ -177,7 +187,7 @@ def _why_not(finding: Finding) -> str | None:
         return WHOLE
     if turns and all(map(_is_phase, turns)):
         return PHASES
-    if any(turn.enters.data != turn.leaves.data for turn in turns):
+    if any(are_apart(turn.enters, turn.leaves) for turn in turns):
         return ACROSS
     return None
 
@@ -274,13 +284,23 @@ def _is_unit_of_work(turn: Turn, around: Mapping[int, Sequence[Around]]) -> bool
     if not common:
         return True  # not known, or not a place that we chose
     unit = common[-1]
-    if unit in (first[-1], last[-1]) or unit.is_unit or (unit.has_flow and turn.leaves.op == "read"):
+    ends = ((first[-1], turn.leaves), (last[-1], turn.enters))
+    if any(unit == region and _is_code_of(region, step) for region, step in ends):
+        return True
+    if unit.is_unit or (unit.has_flow and turn.leaves.op == "read"):
         return True
     of_class = unit.name.partition(":")[2].rpartition(".")[0]
     if not of_class:
         return False
     methods = [step.site.function or "" for step in (turn.leaves, turn.enters) if step.site]
     return any(name.startswith(f"{of_class}.") for name in (turn.leaves.path, turn.enters.path, *methods))
+
+
+def _is_code_of(region: Around, step: ShownStep) -> bool:
+    """Whether an access is in the region's own code. A function that it calls and that is no region is not its own."""
+    function = step.site.function if step.site else None
+    of_region = region.name.partition(":")[2].partition("/")[0]
+    return not function or not of_region or function == of_region or function.startswith(f"{of_region}.")
 
 
 def _functions(around: Sequence[Around]) -> list[Around]:

@@ -5,7 +5,7 @@ History of the JSON: atomsan-report/1, the first.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
@@ -108,6 +108,10 @@ class Report:
     patterns: dict[str, int] | None = None
     """How often each pattern of accesses matches, over all sets; None if nobody asked for sets."""
     sets: dict[str, SetFacts] | None = None
+    divided: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """The atomic sets that classes were divided into, by the program and by the specification."""
+    held: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """The classes of the objects that fields of classes hold: `Account.log` -> `Log`."""
 
     @property
     def undecided(self) -> list[Finding]:
@@ -115,8 +119,10 @@ class Report:
         return [note for note in self.notes if note.is_undecided]
 
     def triage(self) -> list[TriageRow]:
-        """What makes the most findings, where the sets are what we took them to be and may not be what was meant."""
-        return triage(self.findings) if self.sets is not None or self.program is not None else []
+        """What makes the most findings, and notes across sets: these may not be the sets that were meant."""
+        if self.sets is None and self.program is None:
+            return []
+        return triage(self.findings, self.notes, self.divided, self.held)
 
     def to_dict(self) -> dict[str, Any]:
         content: dict[str, Any] = {

@@ -1,72 +1,159 @@
-"""Which units and sets make the most findings, and what to write into the specification if one is not meant.
+"""Which units and sets make the most findings, and what to write into the specification if that is not what was meant.
 
-A table for the moment after a run: what is noisy, and the line that would exclude the unit, or split the set.
+A table for the moment after a run: what is noisy, and the line that would exclude the unit or split the set; and what
+is a note because it is across sets, with the line that would merge these.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import fnmatch
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from atomsan.source.spec import literal
+from atomsan.findings.counting import ACROSS
+from atomsan.source.spec import literal, quoted
 from atomsan.trace.symbols import class_of
 
 if TYPE_CHECKING:
-    from atomsan.findings.finding import Finding
+    from atomsan.findings.finding import Finding, ShownStep
 
 MOST_ROWS = 10
+MOST_MERGES = 5
+
+Table = Mapping[str, Sequence[str]]
 
 
 class TriageRow(NamedTuple):
-    """A unit of work on sets of one kind."""
+    """A unit of work on sets of one kind; or, of notes, on sets of one kind or two."""
 
     region: str
     set: str
-    """The class, module or container; nothing if the trace does not know."""
+    """The class, module or container, or two of them; nothing if the trace does not know."""
     fields: tuple[str, ...]
     findings: int
+    notes: int
     seen: int
-    exclude: str
-    """The line that says that the unit is not meant to be atomic."""
+    exclude: str | None
+    """Of findings: the line that says that the unit is not meant to be atomic."""
     split: str | None
-    """The line that says that the fields do not belong together, where there are two."""
+    """Of findings: the line that says that the fields do not belong together, where there are two."""
+    merge: str | None
+    """Of notes: the line that says that the data belongs together, or what the unit does to it."""
 
     def to_dict(self) -> dict[str, Any]:
         return self._asdict() | {"fields": list(self.fields)}
 
 
-def triage(findings: Iterable[Finding]) -> list[TriageRow]:
-    """The noisiest first."""
+class Place(NamedTuple):
+    """What an access is about."""
+
+    object: str
+    kind: str
+    """Its class."""
+    field: str
+
+
+def triage(
+    findings: Iterable[Finding], notes: Iterable[Finding] = (), divided: Table | None = None, held: Table | None = None
+) -> list[TriageRow]:
+    """The noisiest first, findings before notes.
+
+    `divided` are the sets that classes were divided into, `held` the classes of the objects that fields hold.
+    """
     groups: dict[tuple[str, str], list[Finding]] = {}
     for finding in findings:
         if finding.span is not None:
-            groups.setdefault((finding.region, _set_of(finding)), []).append(finding)
+            groups.setdefault((finding.region, _place(finding, 1).kind), []).append(finding)
+    across: dict[tuple[str, str], list[Finding]] = {}
+    for note in notes:
+        if note.span is not None and note.why == ACROSS:
+            across.setdefault((note.region, _merge(note, divided or {}, held or {})), []).append(note)
     rows = [_row(region, of, group) for (region, of), group in groups.items()]
-    return sorted(rows, key=lambda row: (-row.seen, row.region))[:MOST_ROWS]
+    merges = [_merge_row(region, merge, group) for (region, merge), group in across.items()]
+    return [*_noisiest(rows)[:MOST_ROWS], *_noisiest(merges)[:MOST_MERGES]]
 
 
-def _row(region: str, of: str, group: list[Finding]) -> TriageRow:
-    fields = tuple(sorted({field for finding in group for field in _fields(finding, of)}))
+def _noisiest(rows: Iterable[TriageRow]) -> list[TriageRow]:
+    return sorted(rows, key=lambda row: (-row.seen, row.region, row.set))
+
+
+def _row(region: str, of: str, group: Sequence[Finding]) -> TriageRow:
+    places = [_place(finding, end) for finding in group for end in (0, 1)]
+    fields = tuple(sorted({place.field for place in places if place.field}))
     return TriageRow(
         region,
         of,
         fields,
         len(group),
+        0,
         sum(finding.count for finding in group),
-        f'not_atomic = ["{literal(region)}"]',
-        f'[sets] "{of}" = ["{fields[0]}"]' if of and len(fields) > 1 else None,
+        _exclude(region),
+        _in_sets(of, fields[:1]) if of and len(fields) > 1 else None,
+        None,
     )
 
 
-def _set_of(finding: Finding) -> str:
-    """The class of the object whose data it is about."""
-    assert finding.span is not None
-    return class_of(finding.witness[finding.span[1]].data or "")
+def _exclude(region: str) -> str:
+    """With a part of a function, the function goes too: else the part is one of its steps."""
+    function, sign, _ = region.partition("/")
+    names = [quoted(literal(function)), *([quoted(f"{literal(function)}/*")] if sign else [])]
+    return f"not_atomic = [{', '.join(names)}]"
 
 
-def _fields(finding: Finding, of: str) -> list[str]:
-    """The fields of the object that the two accesses are about: that which holds the container, of an element."""
+def _merge_row(region: str, merge: str, group: Sequence[Finding]) -> TriageRow:
+    places = [_place(note, end) for note in group for end in (0, 1)]
+    kinds = sorted({place.kind for place in places})
+    fields = tuple(sorted({f"{place.kind}.{place.field}" if len(kinds) > 1 else place.field for place in places}))
+    seen = sum(note.count for note in group)
+    return TriageRow(region, ", ".join(kinds), fields, 0, len(group), seen, None, None, merge)
+
+
+def _merge(note: Finding, divided: Table, held: Table) -> str:
+    """The line that makes a finding of the note."""
+    one, other = _place(note, 0), _place(note, 1)
+    if one.object == other.object and one.field and other.field:
+        return _joined(one.kind, (one.field, other.field), (one.field, other.field), divided)
+    for holder, part in ((one, other), (other, one)):
+        if holder.kind != part.kind and (field := _holding(holder.kind, part.kind, held)):
+            return _joined(holder.kind, (holder.field,), (f"{field}.*",), divided)
+    for kind in sorted({name.rpartition(".")[0] for name in held}):
+        fields = [_holding(kind, place.kind, held) for place in (one, other)]
+        if kind not in (one.kind, other.kind) and all(fields):
+            return _in_sets(kind, [f"{field}.*" for field in dict.fromkeys(fields)])
+    # without a default, no other region would be atomic any more
+    return f'atomic = [{quoted(literal(note.region))}]\ndefault = "functions"'
+
+
+def _joined(kind: str, have: Sequence[str], wanted: Sequence[str], divided: Table) -> str:
+    """The set of a class that has one of the fields, with what is wanted in it too; else a new one."""
+    for name, globs in divided.items():
+        if _is_of(name, kind) and any(fnmatch.fnmatchcase(field, glob) for field in have for glob in globs):
+            return _in_sets(name, [*globs, *(one for one in wanted if one not in globs)])
+    if not any(_is_of(name, kind) for name in divided):
+        return _in_sets(kind, ["*", *wanted] if have != wanted else wanted)
+    new = sorted({*have, *wanted})
+    return _in_sets(kind if kind not in divided else f"{kind}:{'-'.join(sorted(set(have)))}", new)
+
+
+def _is_of(name: str, kind: str) -> bool:
+    """Whether a name in `[sets]` is of a class."""
+    return fnmatch.fnmatchcase(kind, name.partition(":")[0])
+
+
+def _holding(kind: str, part: str, held: Table) -> str | None:
+    """The field of a class that holds objects of another."""
+    names = (name for name, classes in held.items() if part in classes)
+    return next((name.rpartition(".")[2] for name in names if name.rpartition(".")[0] == kind), None)
+
+
+def _in_sets(name: str, globs: Sequence[str]) -> str:
+    return f"[sets] {quoted(name)} = [{', '.join(map(quoted, globs))}]"
+
+
+def _place(finding: Finding, end: int) -> Place:
+    """Where the unit is left (0) or returned to (1). Of an element the field is that which holds the container."""
     assert finding.span is not None
-    steps = [finding.witness[place] for place in finding.span]
-    names = (step.path.removeprefix(f"{of}.").partition(".")[0].partition("[")[0] for step in steps)
-    return [name for name in names if name and not name.startswith("<")]
+    step: ShownStep = finding.witness[finding.span[end]]
+    kind = class_of(step.data or "")
+    field = step.path.removeprefix(f"{kind}.").partition(".")[0].partition("[")[0]
+    return Place(step.data or "", kind, "" if field.startswith("<") else field)

@@ -52,8 +52,12 @@ def _report(report: Report, limit: int | None, with_notes: bool) -> Iterator[str
         yield f"{counted(len(report.findings) - len(shown), 'more finding')} (--limit shows more)"
     notes = report.notes if with_notes else report.undecided
     yield from _notes(notes if limit is None else notes[:limit])
-    if len(report.findings) >= TRIAGE_FROM:
-        yield from map(printable, _triage(report.triage()))
+    if with_notes or len(report.findings) >= TRIAGE_FROM:
+        rows = report.triage()
+        yield from map(
+            printable, _triage([row for row in rows if row.findings and len(report.findings) >= TRIAGE_FROM])
+        )
+        yield from map(printable, _merges([row for row in rows if row.notes and with_notes]))
 
 
 def _notes(notes: Sequence[Finding]) -> Iterator[str]:
@@ -83,10 +87,19 @@ def _triage(rows: Sequence[TriageRow]) -> Iterator[str]:
         yield "what makes the most findings, and the line for the specification if it is not meant:"
     for row in rows:
         of = f" on {row.set} ({', '.join(row.fields)})" if row.set else ""
-        yield f"  {row.seen:,} times in {counted(row.findings, 'finding')}: {row.region}{of}"
-        yield f"      {row.exclude}"
-        if row.split:
-            yield f"      {row.split}"
+        yield f"  {_times(row.seen)} in {counted(row.findings, 'finding')}: {row.region}{of}"
+        yield from (f"      {line}" for line in (row.exclude, row.split) if line)
+
+
+def _merges(rows: Sequence[TriageRow]) -> Iterator[str]:
+    """What is a note because it is across sets, and what to write into the specification if these belong together."""
+    if rows:
+        yield ""
+        yield "what is across sets, and the lines for the specification that make findings of it:"
+    for row in rows:
+        of = f" on {', '.join(row.fields)}" if row.fields else ""
+        yield f"  {_times(row.seen)} in {counted(row.notes, 'note')}: {row.region}{of}"
+        yield from (f"      {line}" for line in (row.merge or "").splitlines())
 
 
 def _verdict(report: Report) -> Iterator[str]:
@@ -127,7 +140,7 @@ def _counts(report: Report) -> list[str]:
 
 
 def _finding(number: int, finding: Finding) -> Iterator[str]:
-    times = "once" if finding.count == 1 else f"{finding.count:,} times"
+    times = _times(finding.count)
     first = f", first at {finding.first_place}" if finding.first_place else ""
     region = finding.region or "a region without a name"
     yield f"{number}. {finding.pattern} in {region} (seen {times}{first})  [{finding.id}]"
@@ -162,6 +175,10 @@ def _where(step: ShownStep) -> tuple[str, str]:
     if step.site is None:
         return step.place, ""
     return str(step.site), (step.site.text or "").strip() if step.site.file else ""
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count:,} times"
 
 
 def counted(count: int, word: str) -> str:

@@ -81,17 +81,17 @@ class Specification:
         """As a file. `comments` are put above the entries of `not_atomic` that they name."""
         lines = []
         if self.atomic:
-            lines += ["atomic = [", *(f"    {_quoted(glob)}," for glob in self.atomic), "]"]
+            lines += ["atomic = [", *(f"    {quoted(glob)}," for glob in self.atomic), "]"]
         lines += ["not_atomic = ["]
         for glob in self.not_atomic:
             lines += [f"    # {line}" for line in _comment_lines((comments or {}).get(glob, ""))]
-            lines += [f"    {_quoted(glob)},"]
+            lines += [f"    {quoted(glob)},"]
         lines += ["]"]
         if self.default is not None:
-            lines += [f"default = {_quoted(self.default)}"]
+            lines += [f"default = {quoted(self.default)}"]
         if self.sets:
             lines += ["", "[sets]"]
-            lines += [f"{_quoted(name)} = [{', '.join(map(_quoted, globs))}]" for name, globs in self.sets.items()]
+            lines += [f"{quoted(name)} = [{', '.join(map(quoted, globs))}]" for name, globs in self.sets.items()]
         return "\n".join(lines) + "\n"
 
 
@@ -157,7 +157,7 @@ def _comment_lines(text: str) -> list[str]:
     return ["".join(c if c.isprintable() else ascii(c)[1:-1] for c in line) for line in text.splitlines()]
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
     """A basic string of TOML: what is not printable is escaped."""
     signs = {'"': '\\"', "\\": "\\\\"}
     return '"' + "".join(signs.get(c) or (c if c.isprintable() else f"\\U{ord(c):08X}") for c in text) + '"'

@@ -1,0 +1,295 @@
+"""The table after a run: what makes the most findings, and the line for the specification that changes it."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import atomsan
+from atomsan import Report
+from atomsan.findings.counting import ACROSS, COMMUTES
+from atomsan.findings.finding import Finding
+from atomsan.findings.triage import MOST_MERGES, MOST_ROWS, triage
+from atomsan.reports.text import as_text
+from cli.running import environment, process
+from findings.test_counting import finding as made
+from findings.test_counting import step
+
+
+def finding(path: str, region: str = "m:f", count: int = 1, why: str | None = None) -> Finding:
+    """`T read A#1.x > U write A#1.x > T write A#1.x`: of the objects `A #1` and so on."""
+    steps = [
+        replace(one, object=one.location.partition(".")[0].replace("#", " #"), path=path_of(one.location))
+        for one in (step(words, number) for number, words in enumerate(path.split(" > ")))
+    ]
+    steps = [replace(one, field=one.location.rpartition(".")[2], owner_object=None) for one in steps]
+    return replace(made(path), region=region, count=count, why=why, witness=tuple(steps))
+
+
+def path_of(location: str) -> str:
+    of, _, field = location.partition(".")
+    return f"{of.partition('#')[0]}.{field}"
+
+
+def parsed(line: str) -> dict[str, Any]:
+    """A line of the table is one of a specification."""
+    return tomllib.loads(line.replace("[sets] ", "[sets]\n"))
+
+
+INSIDE = "T read A#1.x > U write A#1.x > U write A#1.y > T read A#1.y"
+ACROSS_OBJECTS = "T write A#1.x > U read A#1.x > U read B#4.y > T write B#4.y"
+
+
+def test_findings_come_first_and_the_noisiest_of_them() -> None:
+    rows = triage(
+        [finding(INSIDE, "m:f", 3), finding(INSIDE, "m:g", 5), finding("T read A#1.x > U write A#1.x > T read A#1.x")],
+        [finding(ACROSS_OBJECTS, "m:h", 100, ACROSS), finding(ACROSS_OBJECTS, "m:i", 200, COMMUTES)],
+    )
+    assert [(row.region, row.findings, row.notes, row.seen) for row in rows] == [
+        ("m:g", 1, 0, 5),
+        ("m:f", 2, 0, 4),
+        ("m:h", 0, 1, 100),
+    ]
+    assert rows[0].fields == ("x", "y")
+    assert rows[2].fields == ("A.x", "B.y")
+    assert [(row.exclude is None, row.split is None, row.merge is None) for row in rows] == [
+        (False, False, True),
+        (False, False, True),
+        (True, True, False),
+    ]
+
+
+def test_there_is_a_most_of_rows() -> None:
+    found = [finding(INSIDE, f"m:f{number}") for number in range(50)]
+    notes = [finding(ACROSS_OBJECTS, f"m:g{number}", why=ACROSS) for number in range(50)]
+    rows = triage(found, notes)
+    assert [bool(row.findings) for row in rows] == [True] * MOST_ROWS + [False] * MOST_MERGES
+
+
+@pytest.mark.parametrize(
+    ("region", "expected"),
+    [
+        ("m:f", ["m:f"]),
+        ("m:f/with:3", ["m:f", "m:f/*"]),
+        ("m:C.<locals>[x]", ["m:C.<locals>[[]x]"]),
+        ('m:"', ['m:"']),
+    ],
+)
+def test_what_excludes(region: str, expected: list[str]) -> None:
+    (row,) = triage([finding(INSIDE, region)])
+    assert parsed(row.exclude or "") == {"not_atomic": expected}
+
+
+@pytest.mark.parametrize(
+    ("path", "divided", "held", "expected"),
+    [
+        # nobody holds anything: the region counts over all that it touches, and the others stay what they are
+        (ACROSS_OBJECTS, {}, {}, {"atomic": ["m:f"], "default": "functions"}),
+        (ACROSS_OBJECTS, {}, {"C.a": ["A"]}, {"atomic": ["m:f"], "default": "functions"}),
+        # one holds the other, whichever way round
+        (ACROSS_OBJECTS, {}, {"A.log": ["C", "B"]}, {"sets": {"A": ["*", "log.*"]}}),
+        (ACROSS_OBJECTS, {}, {"B.owner": ["A"]}, {"sets": {"B": ["*", "owner.*"]}}),
+        # and was divided before: the set of the field that is touched grows
+        (ACROSS_OBJECTS, {"A": ["x", "z"]}, {"A.log": ["B"]}, {"sets": {"A": ["x", "z", "log.*"]}}),
+        (ACROSS_OBJECTS, {"A:n": ["x"], "A": ["z"]}, {"A.log": ["B"]}, {"sets": {"A:n": ["x", "log.*"]}}),
+        (ACROSS_OBJECTS, {"A": ["z"]}, {"A.log": ["B"]}, {"sets": {"A:x": ["log.*", "x"]}}),
+        # somebody else holds both
+        (ACROSS_OBJECTS, {}, {"Bank.as": ["A"], "Bank.b": ["B"]}, {"sets": {"Bank": ["as.*", "b.*"]}}),
+        (ACROSS_OBJECTS.replace("B#4", "A#4"), {}, {"Bank.as": ["A"]}, {"sets": {"Bank": ["as.*"]}}),
+        # one object, whose class was divided
+        (INSIDE, {"A": ["x"]}, {}, {"sets": {"A": ["x", "y"]}}),
+        (INSIDE, {"A": ["z"]}, {}, {"sets": {"A:x-y": ["x", "y"]}}),
+        (INSIDE, {"A": ["x", "z"], "A:log": ["y"]}, {}, {"sets": {"A": ["x", "z", "y"]}}),
+        (INSIDE, {"*:some": ["y"]}, {}, {"sets": {"*:some": ["y", "x"]}}),
+    ],
+)
+def test_what_merges(path: str, divided: Any, held: Any, expected: Any) -> None:
+    (row,) = triage([], [finding(path, why=ACROSS)], divided, held)
+    assert parsed(row.merge or "") == expected
+    assert (row.findings, row.notes) == (0, 1)
+
+
+# ---- the lines, taken at their word
+
+HEAD = """
+import mmap, threading, time
+
+here = mmap.mmap(-1, 1)  # not watched: who does what when
+
+def wait_for(step):
+    while here[0] != step:
+        time.sleep(0.001)
+"""
+TAIL = """
+threads = [threading.Thread(target=target) for target in (change, look)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+"""
+
+# One function updates two objects, each under its own lock.
+TWO_OBJECTS = f"""{HEAD}
+class Number:
+    def __init__(self):
+        self.lock = threading.Lock()
+        self.value = 0
+    def add(self):
+        with self.lock:
+            self.value += 1
+    def get(self):
+        with self.lock:
+            return self.value
+
+class Account(Number): pass
+class Log(Number): pass
+account, log = Account(), Log()
+
+def change():
+    account.add()
+    here[0] = 1
+    wait_for(2)
+    log.add()
+
+def look():
+    wait_for(1)
+    account.get()
+    log.get()
+    here[0] = 2
+{TAIL}"""
+
+# One object has two fields, each under its own lock. `change`, a region too, calls the method.
+TWO_FIELDS = f"""{HEAD}
+class Account:
+    def __init__(self):
+        self.one, self.other = threading.Lock(), threading.Lock()
+        self.checking = self.entries = 0
+    def move(self):
+        with self.one:
+            self.checking += 1
+        here[0] = 1
+        wait_for(2)
+        with self.other:
+            self.entries += 1
+    def seen(self):
+        with self.one:
+            checking = self.checking
+        with self.other:
+            return checking, self.entries
+
+account = Account()
+
+def change():
+    here[0] = 0
+    account.move()
+
+def look():
+    wait_for(1)
+    account.seen()
+    here[0] = 2
+{TAIL}"""
+
+
+@pytest.fixture(autouse=True)
+def _own_directory(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ATOMSAN_CACHE", str(tmp_path_factory.getbasetemp() / "atomsan-cache"))
+
+
+def run(text: str, spec: str = "") -> dict[str, Any]:
+    """The JSON of `atomsan run`; the text that it printed is in `text`, the trace is kept."""
+    Path("app.py").write_text(text)
+    Path("spec.toml").write_text(spec)
+    options = ("--spec", "spec.toml", "--all", "-o", "report.json", "--keep", "t.atomtrace", "--force")
+    ran = process("run", *options, "app.py", env=environment())
+    content: dict[str, Any] = json.loads(Path("report.json").read_text())
+    assert ran.code == (1 if content["findings"] else 0), ran
+    return content | {"text": ran.err}
+
+
+def shown(content: dict[str, Any]) -> tuple[set[str], set[str]]:
+    """The regions of findings and of notes across sets."""
+    across = {note["region"] for note in content["notes"] if note["why"] == ACROSS}
+    return {found["region"] for found in content["findings"]}, across
+
+
+def of_sets(spec: str) -> Report:
+    """`atomsan sets --spec` on the same run."""
+    Path("spec.toml").write_text(spec)
+    return atomsan.sets("t.atomtrace", spec="spec.toml")
+
+
+def as_spec(line: str) -> str:
+    return line.replace("[sets] ", "[sets]\n")
+
+
+def test_two_objects_under_two_locks() -> None:
+    content = run(TWO_OBJECTS)
+    assert shown(content) == (set(), {"app:change"})
+    (row,) = content["triage"]
+    assert (row["set"], row["fields"]) == ("Account, Log", ["Account.value", "Log.value"])
+    assert (row["findings"], row["notes"], row["exclude"], row["split"]) == (0, 1, None, None)
+    for line in row["merge"].splitlines():
+        assert f"\n      {line}\n" in content["text"]
+    assert of_sets("").serializable is True
+    again = of_sets(as_spec(row["merge"]))
+    assert [finding.region for finding in again.findings] == ["app:change"]
+    assert (again.sets or {})["*"].serializable is False
+    assert shown(run(TWO_OBJECTS, as_spec(row["merge"])))[0] == {"app:change"}
+
+
+def test_two_fields_and_a_class_that_is_divided_and_merged_again() -> None:
+    content = run(TWO_FIELDS)
+    assert shown(content) == ({"app:Account.move"}, set())
+    (row,) = content["triage"]
+    assert (row["set"], row["fields"]) == ("Account", ["checking", "entries"])
+    divided = as_spec(row["split"])
+    assert parsed(row["split"]) == {"sets": {"Account": ["checking"]}}
+    assert of_sets(divided).serializable is True
+    content = run(TWO_FIELDS, divided)
+    assert shown(content) == (set(), {"app:Account.move"})
+    (row,) = content["triage"]
+    assert parsed(row["merge"]) == {"sets": {"Account": ["checking", "entries"]}}
+    assert [finding.region for finding in of_sets(as_spec(row["merge"])).findings] == ["app:Account.move"]
+    assert shown(run(TWO_FIELDS, as_spec(row["merge"])))[0] == {"app:Account.move"}
+
+
+def test_what_is_excluded_is_not_taken_for_the_code_of_its_caller() -> None:
+    (row,) = run(TWO_FIELDS)["triage"]
+    content = run(TWO_FIELDS, as_spec(row["exclude"]))
+    assert content["findings"] == []
+    assert {note["region"] for note in content["notes"]} == {"app:change"}
+    assert of_sets(as_spec(row["exclude"])).findings == []
+
+
+def test_all_data_is_a_set_only_where_somebody_marked_a_region() -> None:
+    run(TWO_OBJECTS)
+    assert "*" not in (of_sets('not_atomic = ["app:look"]').sets or {})
+    # the order of its two reads is not changed by what `change` does to one object at a time
+    assert (of_sets('atomic = ["app:look"]').sets or {})["*"].serializable is True
+    ran = process("sets", "t.atomtrace", "--atomic", "app:change", "--format", "json")
+    assert ran.code == 1
+    assert json.loads(ran.out)["sets"]["*"]["serializable"] is False
+
+
+def test_no_table_where_there_is_nothing_to_say() -> None:
+    content = run("print('nothing')")
+    assert "triage" not in content
+    assert "specification" not in content["text"]
+
+
+def test_merges_are_shown_with_the_notes() -> None:
+    note = finding(ACROSS_OBJECTS, why=ACROSS)
+    report = replace(atomsan.check(atomsan.parse("T:r(x)")), notes=[note], sets={})
+    assert "across sets" not in as_text([report])
+    assert as_text([report], with_notes=True).endswith(
+        "what is across sets, and the lines for the specification that make findings of it:\n"
+        "  once in 1 note: m:f on A.x, B.y\n"
+        '      atomic = ["m:f"]\n'
+        '      default = "functions"\n'
+    )

@@ -179,6 +179,18 @@ def test_out_of_time_everywhere() -> None:
     assert {note.why for note in report.notes} <= {UNDECIDED}
 
 
+def test_steps_have_the_numbers_of_transactions_in_every_report() -> None:
+    """Transactions without an access to shared data count, too."""
+    trace = recorded(
+        "T:begin(e) T:end(e) T:begin(e) T:r(y) T:end(e) T:begin(f) T:begin(e) T:r(x) U:w(x) T:w(x) T:end(e) T:end(f)",
+        {"e": "function", "f": "function"},
+    )
+    for report in (atomsan.check(trace), atomsan.sets(trace), atomsan.sets(trace, method="patterns")):
+        (finding,) = report.findings
+        assert {(step.thread, step.transaction) for step in finding.witness} == {("T", 3), ("U", None)}
+        assert list(report.transactions) == [("T", 3)]
+
+
 ACROSS = "T:begin(g) T:begin(f) T:r(x) T:end(f) U:w(x) T:begin(f) T:w(x) T:end(f) T:end(g)"
 
 

@@ -11,13 +11,16 @@ import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+
+import numpy as np
 
 from atomsan.checkers.atomic_sets import (
     METHODS,
     MOST_MATCHES,
     NAME,
     Access,
+    Extract,
     Learning,
     Method,
     SetChecking,
@@ -27,7 +30,9 @@ from atomsan.checkers.atomic_sets import (
     pattern_in,
     witness_of,
 )
+from atomsan.checkers.results import TransactionList
 from atomsan.checkers.sets import Declared, Layout, Marking, Objects, Only, Prefixes, SetModel
+from atomsan.checkers.violating_units import ViolatingUnits
 from atomsan.errors import InputError
 from atomsan.explaining import explained
 from atomsan.findings.report import NamedTransactions, Report, SetFacts, TraceFacts
@@ -37,8 +42,10 @@ from atomsan.trace.validation import Checked
 
 if TYPE_CHECKING:
     from atomsan.checkers.results import Witness
+    from atomsan.checkers.violating_units import Numbers
     from atomsan.findings.finding import Finding, ShownStep
     from atomsan.material import Opened, Watching
+    from atomsan.trace.events import Batch
     from atomsan.trace.trace import Trace
     from atomsan.types import EventSource, Reopenable
 
@@ -99,7 +106,12 @@ def sets(
             return run.is_recorded and name not in marked
 
         findings, stopped = explained(material, run.source, findings, is_ours, deadline, watching)
-    return _report(run, of_marked, rules, findings, stopped)
+    violating = np.zeros((0, 2), np.uint32)
+    for one in (run, of_marked):
+        if one is not None and not (stopped and material.again):
+            found_in, stopped_in = one.violating(watching)
+            violating, stopped = np.concatenate([violating, found_in]), stopped or stopped_in
+    return _report(run, of_marked, rules, findings, violating, stopped)
 
 
 class SetRun:
@@ -127,6 +139,8 @@ class SetRun:
         self.model = SetModel(self.source.symbols, layout, only)
         self.checking: SetChecking | None = None
         self.transactions = 0
+        self._extracts: Sequence[Extract] | None = None
+        """What matters of the trace, where that was kept."""
         self.seconds = 0.0
         self.stopped: str | None = None
 
@@ -141,6 +155,8 @@ class SetRun:
             self._learn_and_check(watching)
         else:
             self.checking = SetChecking(self.model, self._method)
+            if not self._material.again:
+                self.checking.violating = ViolatingUnits()
             self._pass(self.source, self.checking, watching)
             self.transactions = self.checking.transactions
         self.seconds = time.monotonic() - start
@@ -156,14 +172,40 @@ class SetRun:
             self.source = self._material.open(AT_ONCE)
             self._pass(self.source, self.checking, watching)
             return
+        self._extracts = learning.extracts
         with self._stopping():
-            for extract in learning.extracts:
+            for extract in self._extracts:
                 self.checking.feed(extract)
                 if self._is_over():
                     break
         self.checking.finish()
 
-    def _pass(self, source: Opened, taker: SetChecking | Learning, watching: Watching) -> None:
+    def violating(self, watching: Watching) -> tuple[Numbers, str | None]:
+        """(thread, number) of each transaction that has a unit of work in it that violates.
+
+        That takes a look of its own at the sets that are broken. Where it was stopped, these are not all.
+        """
+        checking = self.checking
+        if checking is None or not checking.broken():
+            return np.zeros((0, 2), np.uint32), None
+        if checking.violating is not None:
+            return checking.violating.transactions(), None
+        checked, self.stopped = self.stopped, None
+        found = ViolatingUnits(checking.broken())
+        units = Units(self.model, learns=False)
+        if self._extracts is None:
+            self._pass(self._material.open(AT_ONCE), _Finding(units, found), watching)
+        else:
+            with self._stopping():
+                for extract in self._extracts:
+                    found.feed(units.rows(extract))
+                    if self._is_over():
+                        break
+        # what was said of the sets before stays as it is
+        stopped, self.stopped = self.stopped, checked
+        return found.transactions(), stopped
+
+    def _pass(self, source: Opened, taker: SetChecking | Learning | _Finding, watching: Watching) -> None:
         try:
             with self._stopping(), watching(source) as watch:
                 for batch in source.batches():
@@ -255,19 +297,37 @@ class SetRun:
             counts.setdefault(number, {})[str(pattern)] = count
         capped = set(checking.capped())
         is_whole = checking.projection is not None and self.stopped is None
-        listed = range(len(self.model.names)) if len(self.model.names) <= MOST_LISTED else sorted(broken | set(counts))
+        listed = range(len(self.model.names)) if len(self.model.names) <= MOST_LISTED else sorted(broken)
         return {
             self.model.names[number]: SetFacts(
                 counts.get(number, {}),
-                False if number in broken or number in counts else True if is_whole else None,
+                False if number in broken else True if is_whole else None,
                 number in capped,
             )
             for number in listed
         }
 
 
+class _Finding(NamedTuple):
+    """What a pass feeds that looks for the units that violate."""
+
+    units: Units
+    found: ViolatingUnits
+
+    def feed(self, batch: Batch) -> None:
+        self.found.feed(self.units.rows(batch))
+
+    def finish(self) -> None:
+        pass
+
+
 def _report(
-    run: SetRun, of_marked: SetRun | None, rules: Specification, findings: Sequence[Finding], stopped: str | None
+    run: SetRun,
+    of_marked: SetRun | None,
+    rules: Specification,
+    findings: Sequence[Finding],
+    violating: Numbers,
+    stopped: str | None,
 ) -> Report:
     symbols, meta, checking = run.source.symbols, run.source.meta, run.checking
     facts = run.facts() | (of_marked.facts() if of_marked else {})
@@ -279,6 +339,7 @@ def _report(
     is_whole = not run.stopped and not (of_marked and of_marked.stopped)
     serializable = False if False in answers else True if is_whole and None not in answers else None
     original = run.source.original
+    transactions = TransactionList(np.unique(violating, axis=0))
     return Report(
         trace=TraceFacts(
             source=meta.source,
@@ -293,13 +354,13 @@ def _report(
         verdict="unknown" if serializable is None else "holds" if serializable else "violated",
         serializable=serializable,
         violations=sum(one.checking.violations for one in (run, of_marked) if one and one.checking),
-        transactions=NamedTransactions([], symbols.threads.__getitem__),
+        transactions=NamedTransactions(transactions, symbols.threads.__getitem__),
         findings=[finding for finding in findings if finding.why is None],
         notes=[finding for finding in findings if finding.why is not None],
         counters=checking.counters if checking else {},
         seconds={"total": run.seconds},
         reason=_reason(run) if serializable is None else None,
-        stopped=stopped or run.stopped,
+        stopped=stopped or run.stopped or (of_marked.stopped if of_marked else None),
         repairs=original.repairs.lines() if isinstance(original, Checked) else [],
         warnings=[*meta.warnings, *_caps(facts)],
         divided={**meta.sets, **rules.sets} if run.is_recorded else {},

@@ -31,6 +31,7 @@ class Row(NamedTuple):
     region: int = 0
     site: int = 0
     event: int = 0
+    transaction: int = 0
 
 
 def columns(rows: Sequence[Row]) -> Rows:
@@ -66,7 +67,9 @@ class SetRows:
         for at in range(0, len(self.rows), size):
             yield columns(self.rows[at : at + size])
 
-    def add(self, kind: int, event: int, unit: Unit, set_name: str, location: str, region: str | None) -> None:
+    def add(
+        self, kind: int, event: int, unit: Unit, set_name: str, location: str, region: str | None, transaction: int
+    ) -> None:
         self.rows.append(
             Row(
                 kind=kind,
@@ -76,6 +79,7 @@ class SetRows:
                 location=self.locations[location],
                 region=_NO_REGION if region is None else self.regions[region],
                 event=event,
+                transaction=transaction,
             )
         )
 
@@ -83,9 +87,11 @@ class SetRows:
 def set_rows(steps: Sequence[Step], sets: Sets, declared: Sets | None = None) -> SetRows:
     found = SetRows(sets=list(sets))
     opened: dict[str, list[tuple[int, str]]] = {}  # by thread: the place and name of each open region
+    numbers: dict[str, int] = {}  # by thread: the transactions that it has begun
     for place, (thread, op, target, origin) in enumerate(normalise(steps)):
         regions = opened.setdefault(thread, [])
         if op == "begin":
+            numbers[thread] = numbers.get(thread, 0) + (not regions)
             regions.append((place, target))
         elif op == "end":
             unit = (thread, regions.pop()[0])
@@ -97,7 +103,8 @@ def set_rows(steps: Sequence[Step], sets: Sets, declared: Sets | None = None) ->
                 on_set = (region for region in regions if declared is None or name in declared.get(region[1], ()))
                 opening, region = next(on_set, (place, None))
                 alone = RowKind.ALONE if region is None else 0
-                found.add(kind | alone, place, (thread, opening), name, target, region)
+                transaction = numbers[thread] if regions else 0
+                found.add(kind | alone, place, (thread, opening), name, target, region, transaction)
     return found
 
 

@@ -65,9 +65,9 @@ def verify(rows: Sequence[Row], engine: Projection, cycles: Sequence[Cycle]) -> 
     assert len({look(cycle) for cycle in cycles}) == len(cycles)
     for cycle, set_ in zip(cycles, engine.sets().tolist(), strict=True):
         steps = []
-        for event, thread, op, location, site, unit, region in cycle:
+        for event, thread, op, location, site, unit, region, transaction in cycle:
             row = accesses[event, set_]
-            assert row == Row(row.kind, thread, unit, set_, location, region, site, event)
+            assert row == Row(row.kind, thread, unit, set_, location, region, site, event, transaction)
             assert op == row.kind & 1
             steps.append(row)
         pairs = list(zip(steps[::2], steps[1::2], strict=True))
@@ -84,7 +84,7 @@ def verify(rows: Sequence[Row], engine: Projection, cycles: Sequence[Cycle]) -> 
 
 
 def look(cycle: Cycle) -> tuple[tuple[int, int, int], ...]:
-    return tuple((op, site, region) for _, _, op, _, site, _, region in cycle)
+    return tuple((op, site, region) for _, _, op, _, site, _, region, _ in cycle)
 
 
 # ---- traces

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from atomsan.checkers.engines._patterns import Patterns
     from atomsan.checkers.engines._projection import Projection
     from atomsan.checkers.sets import SetModel
+    from atomsan.checkers.violating_units import ViolatingUnits
     from atomsan.trace.events import Batch, Column, OpColumn
 
 NAME = "atomic-sets"
@@ -58,6 +59,8 @@ class Access(NamedTuple):
     site: int
     unit: int
     region: int
+    transaction: int
+    """The number of the transaction that it is in, which can have several units; 0 outside all."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -150,6 +153,8 @@ class SetChecking:
         """The first match of each pattern in each set."""
         self._cycles: list[tuple[list[Access], int]] | None = None
         self._rows = 0
+        self.violating: ViolatingUnits | None = None
+        """Beside the others, if the trace comes only once and violating units are asked for."""
 
     def feed(self, batch: Batch | Extract) -> None:
         rows = self._units.rows(batch)
@@ -161,6 +166,8 @@ class SetChecking:
                 self._rows = 0
         if self.projection is not None:
             self.projection.feed(rows)
+        if self.violating is not None:
+            self.violating.feed(rows)
 
     def finish(self) -> None:
         """The end of the trace: what is open ends there."""
@@ -191,8 +198,9 @@ class SetChecking:
         return self._cycles
 
     def broken(self) -> list[int]:
-        """The sets that the projection shows not to be serializable."""
-        return [] if self.projection is None else list(self.projection.broken().tolist())
+        """The sets that are not serializable, by projection or because a pattern matches."""
+        by_projection = [] if self.projection is None else self.projection.broken().tolist()
+        return sorted({*by_projection, *(np.flatnonzero(self._counts) // ROW).tolist()})
 
     def capped(self) -> list[int]:
         """The sets in which no more matches were looked for, because there are enough: they may have more."""
@@ -262,16 +270,14 @@ def witness_of(cycle: Sequence[Access], count: int, found_by: tuple[str, ...] = 
         goes_on = pairs[(i + 1) % len(pairs)][0]
         if goes_on.event != enters.event:
             steps.append(_step(enters, Edge.PROGRAM_ORDER))
-    return Witness(steps, _blamed(pairs), count, found_by)
+    blamed = _blamed(pairs)
+    if blamed is None:
+        return Witness(steps, None, count, found_by)
+    return Witness(steps, Transaction(blamed.thread, blamed.transaction), count, found_by, unit=blamed.unit)
 
 
 def _step(access: Access, edge: Edge) -> Step:
-    return Step(*access[:5], transaction=_number(access), region=access.region, edge=edge)
-
-
-def _number(access: Access) -> int:
-    """That of its unit; 0 for an access that is in none."""
-    return 0 if access.region == NO_REGION else access.unit + 1
+    return Step(*access[:5], transaction=access.transaction, region=access.region, edge=edge, unit=access.unit)
 
 
 def _edge(one: Access, other: Access) -> Edge:
@@ -282,12 +288,12 @@ def _edge(one: Access, other: Access) -> Edge:
     return Edge.WRITE_READ if other.op == Op.READ else Edge.WRITE_WRITE
 
 
-def _blamed(pairs: Sequence[tuple[Access, Access]]) -> Transaction | None:
-    """The unit that the cycle enters later than it leaves it: others came in between. The one that closed it first."""
+def _blamed(pairs: Sequence[tuple[Access, Access]]) -> Access | None:
+    """Where the cycle leaves a unit that it enters later: others came in between. That which closed it comes first."""
     turns = [(pairs[i - 1][1], pairs[i][0]) for i in range(len(pairs))]
     for enters, leaves in turns:
-        if enters.event > leaves.event and _number(leaves):
-            return Transaction(leaves.thread, _number(leaves))
+        if enters.event > leaves.event and leaves.region != NO_REGION:
+            return leaves
     return None
 
 
@@ -318,7 +324,10 @@ def accesses_of(matches: Iterable[Match], rows: Rows) -> list[Access]:
     wanted = {(unit, where) for match in matches for unit in match[2:4] for where in match[4:6]}
     units = np.fromiter({unit for unit, _ in wanted}, np.uint32)
     at = np.flatnonzero(np.isin(rows.unit, units) & (rows.kind != RowKind.END))
-    columns = (rows.event, rows.thread, rows.kind & 1, rows.location, rows.site, rows.unit, rows.region)
+    columns = (
+        *(rows.event, rows.thread, rows.kind & 1, rows.location, rows.site, rows.unit, rows.region),
+        rows.transaction,
+    )
     found = (Access(*(int(column[i]) for column in columns)) for i in at.tolist())
     # a location in two sets has two rows
     return list(dict.fromkeys(access for access in found if (access.unit, access.location) in wanted))

@@ -24,7 +24,7 @@ class DavidaChecker(ViolatingChecker):
     def result(self, stopped: str | None = None) -> Result:
         result = super().result(stopped)
         result.witnesses = [
-            Witness([Step._make((*step[:-1], _EDGES[step[-1]])) for step in steps], Transaction(thread, number), count)
+            Witness([Step(*step[:-1], _EDGES[step[-1]]) for step in steps], Transaction(thread, number), count)
             for thread, number, count, steps in self.engine.groups
         ]
         return result

@@ -80,8 +80,10 @@ class Step(NamedTuple):
     transaction: int
     """The number of its transaction, or 0 for a unary one."""
     region: int
-    """The outermost region of its transaction, or NO_REGION."""
+    """The outermost region of its transaction, or NO_REGION. Of a unit of work: its region."""
     edge: Edge
+    unit: int | None = None
+    """The unit of work that it is in, where these make the cycle: a transaction can have several."""
 
 
 NO_REGION = 0xFFFFFFFF
@@ -115,6 +117,8 @@ class Witness:
     """How many violations look the same: same region, same locations, same places."""
     found_by: tuple[str, ...] = ()
     """Which methods found it, where a checker has several."""
+    unit: int | None = None
+    """In a cycle of units of work: that to blame, which is in the transaction `blamed`."""
 
 
 @dataclass

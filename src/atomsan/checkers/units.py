@@ -40,6 +40,8 @@ class Rows:
     region: Column
     """The region that is the unit; NO_REGION for an access alone."""
     site: Column
+    transaction: Column
+    """The number in its thread of the transaction that it is in; 0 outside all."""
     event: npt.NDArray[np.uint64]
 
     def __len__(self) -> int:

@@ -74,6 +74,8 @@ class ShownStep:
     holds: tuple[Hold, ...] | None = None
     """What its thread holds, in the order of the acquires, where that is known. An acquire and a release are under
     their own lock."""
+    unit: int | None = None
+    """The unit of work that it is in, where these make the cycle: a transaction can have several."""
 
     @property
     def locks(self) -> tuple[str, ...] | None:
@@ -91,7 +93,9 @@ class ShownStep:
 
     @property
     def owner(self) -> tuple[str, int | None, int | None]:
-        """Its transaction: an event outside regions is one of its own."""
+        """Its transaction: an event outside regions is one of its own. Or its unit of work, in a cycle of these."""
+        if self.unit is not None:
+            return (self.thread, None, self.unit)
         return (self.thread, self.transaction, None if self.transaction else self.event)
 
     def to_dict(self) -> dict[str, Any]:

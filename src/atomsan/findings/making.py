@@ -98,6 +98,7 @@ class Namer:
             object=known(step.target, "object") if is_access else None,
             owner_object=known(step.target, "owner") if is_access else None,
             operation=None if step.site == NO_SITE else self._symbols.sites.get(step.site, "operation"),
+            unit=step.unit,
         )
 
 
@@ -111,19 +112,20 @@ def _finding(witness: Witness, names: Namer) -> Finding:
     if witness.blamed is None:
         finding = _cycle(steps, witness.count)
     else:
-        finding = _blamed(steps, witness.blamed, witness.count, names)
+        finding = _blamed(steps, witness.blamed, witness.unit, witness.count, names)
     finding = replace(finding, found_by=witness.found_by)
     return finding if names.has_places else replace(finding, first_place="")
 
 
-def _blamed(steps: list[ShownStep], blamed: Transaction, count: int, names: Namer) -> Finding:
-    """A transaction is left and returned to: the edges that cross its border are what it is about."""
-    owner = (names.thread(blamed.thread), blamed.number, None)
+def _blamed(steps: list[ShownStep], blamed: Transaction, unit: int | None, count: int, names: Namer) -> Finding:
+    """A transaction, or a unit in it, is left and returned to: the edges that cross its border are what it is about."""
+    thread = names.thread(blamed.thread)
+    owner = (thread, blamed.number, None) if unit is None else (thread, None, unit)
     places = [i for i in range(len(steps)) if steps[i].owner == owner]
     leaving = [i for i in places if steps[(i + 1) % len(steps)].owner != owner]
     returning = [i for i in places if steps[i - 1].owner != owner]
     if not leaving or not returning:
-        raise UnexplainedEdgeError(f"the witness does not lead out of {owner[0]} #{owner[1]} and back")
+        raise UnexplainedEdgeError(f"the witness does not lead out of {thread} #{blamed.number} and back")
     out, back = leaving[0], returning[-1]
     leaves, returns = steps[out], steps[back]
     others = [steps[(out + 1) % len(steps)], steps[back - 1]]
@@ -168,7 +170,7 @@ def placed_in(finding: Finding, region: str) -> Finding:
 
 def _cycle(steps: list[ShownStep], count: int) -> Finding:
     """No transaction is to blame, so every step of it counts, wherever one starts."""
-    regular = [step for step in steps if step.transaction] or steps
+    regular = [step for step in steps if step.region is not None] or steps
     first = min(regular, key=lambda step: step.event)
     last = max(steps, key=lambda step: step.event)
     rows = sorted((step.region or "", step.path, _text(step)) for step in steps)

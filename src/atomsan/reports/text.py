@@ -127,6 +127,8 @@ def _counts(report: Report) -> list[str]:
         if any(facts.is_capped for facts in report.sets.values()):
             matches = f"at least {matches}"
         counts.append(f"{broken:,} of {counted(len(report.sets), 'set')} not serializable, {matches} of patterns")
+        if report.transactions:
+            counts.append(counted(len(report.transactions), "violating transaction"))
     elif report.violations is not None:
         inside = f" in {counted(len(report.transactions), 'transaction')}" if report.violations else ""
         counts.append(counted(report.violations, "violation") + inside)

@@ -3,8 +3,8 @@ from numpy.typing import NDArray
 
 from atomsan.checkers.units import Rows
 
-# event, thread, operation (0: read, 1: write), location, site, unit, region
-Step = tuple[int, int, int, int, int, int, int]
+# event, thread, operation (0: read, 1: write), location, site, unit, region, transaction
+Step = tuple[int, int, int, int, int, int, int, int]
 Cycle = list[Step]
 
 class Projection:

@@ -113,7 +113,7 @@ cdef struct Edge:
 cdef struct Node:
     Access latest            # of the unit on this set
     uint32_t age             # of the slot: another one for each node that has it
-    uint32_t unit, set, thread, region
+    uint32_t unit, set, thread, region, transaction
     uint32_t refs            # how many references to it the places have
     uint32_t outgoing, incoming       # the first edge of each list
     uint32_t sibling         # the next node of the running unit; also the link of free slots
@@ -131,7 +131,7 @@ cdef struct Thread:
 
 cdef struct Step:
     Access access
-    uint32_t thread, unit, region
+    uint32_t thread, unit, region, transaction
 
 
 cdef struct Group:
@@ -287,6 +287,7 @@ cdef class Projection:
         cdef const uint8_t[::1] kind = rows.kind
         cdef const uint32_t[::1] thread = rows.thread, unit = rows.unit, set_ = rows.set
         cdef const uint32_t[::1] location = rows.location, region = rows.region, site = rows.site
+        cdef const uint32_t[::1] transaction = rows.transaction
         cdef const uint64_t[::1] event = rows.event
         cdef size_t i, count = kind.shape[0]
         cdef int outcome = 0
@@ -300,7 +301,7 @@ cdef class Projection:
                     self.end_unit(unit[i])
                     continue
                 now.event, now.location, now.site, now.op = event[i], location[i], site[i], kind[i] & WRITE
-                outcome = self.row(kind[i], thread[i], unit[i], set_[i], region[i], &now)
+                outcome = self.row(kind[i], thread[i], unit[i], set_[i], region[i], transaction[i], &now)
                 if outcome:
                     break
         if outcome == FAILED:
@@ -316,7 +317,7 @@ cdef class Projection:
     # ---- rows
 
     cdef int row(
-        self, uint8_t kind, uint32_t t, uint32_t unit, uint32_t s, uint32_t region, Access *now
+        self, uint8_t kind, uint32_t t, uint32_t unit, uint32_t s, uint32_t region, uint32_t transaction, Access *now
     ) noexcept nogil:
         cdef Place *place = self.place_of(s, now.location)
         cdef uint32_t n
@@ -337,14 +338,14 @@ cdef class Projection:
                 if now.op == WRITE:
                     place.writer.age = place.reader.age = 0
                 return 0
-            n = self.begin(t, unit, s, region, now, n)
+            n = self.begin(t, unit, s, region, transaction, now, n)
             if n == NONE:
                 return FAILED
             outcome = self.act(place, n, now)
             self.end(n)
             return outcome
         if n == NONE or self.nodes[n].unit != unit:
-            n = self.begin(t, unit, s, region, now, n)
+            n = self.begin(t, unit, s, region, transaction, now, n)
             if n == NONE:
                 return FAILED
             self.nodes[n].sibling = found(&self.units, unit)
@@ -550,7 +551,7 @@ cdef class Projection:
     # ---- nodes
 
     cdef uint32_t begin(
-        self, uint32_t t, uint32_t unit, uint32_t s, uint32_t region, Access *now, uint32_t before
+        self, uint32_t t, uint32_t unit, uint32_t s, uint32_t region, uint32_t transaction, Access *now, uint32_t before
     ) noexcept nogil:
         """A node for the unit on the set, after that of the thread's unit `before`. NONE: no memory."""
         cdef uint32_t n = self.new_node()
@@ -562,7 +563,7 @@ cdef class Projection:
             return NONE
         node = &self.nodes[n]
         node.latest = now[0]
-        node.unit, node.set, node.thread, node.region = unit, s, t, region
+        node.unit, node.set, node.thread, node.region, node.transaction = unit, s, t, region, transaction
         node.running = node.last = True
         if before != NONE:
             first = self.nodes[before].latest
@@ -997,9 +998,8 @@ cdef class Projection:
         if not has_room(<void **> &self.steps, &self.step_room, self.step_count + 1, sizeof(Step)):
             return False
         step = &self.steps[self.step_count]
-        step.access, step.thread, step.unit, step.region = (
-            access[0], self.nodes[n].thread, self.nodes[n].unit, self.nodes[n].region
-        )
+        step.access, step.thread, step.unit = access[0], self.nodes[n].thread, self.nodes[n].unit
+        step.region, step.transaction = self.nodes[n].region, self.nodes[n].transaction
         self.step_count += 1
         return True
 
@@ -1028,7 +1028,7 @@ cdef class Projection:
                 step = &self.steps[at]
                 cycle.append((
                     step.access.event, step.thread, step.access.op, step.access.location, step.access.site, step.unit,
-                    step.region,
+                    step.region, step.transaction,
                 ))
                 at += 1
             cycles.append(cycle)

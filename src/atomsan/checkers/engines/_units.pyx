@@ -32,6 +32,7 @@ cdef struct ThreadRow:
     size_t room
     uint32_t kind         # for which the outermost unit was looked for last
     uint32_t found        # where it stands in `open`; NONE: there is none
+    uint32_t number       # of its transaction that is open, or was last
     bint is_known
 
 cdef struct Row:
@@ -42,6 +43,7 @@ cdef struct Row:
     uint32_t location
     uint32_t region
     uint32_t site
+    uint32_t transaction
     uint8_t kind
 
 
@@ -137,6 +139,8 @@ cdef class UnitFinder:
                     fits = self.access(&self.threads[thread[i]], thread[i], ops[i], target[i], site[i], event)
                 elif ops[i] == BEGIN:
                     fits = self.begin(&self.threads[thread[i]], target[i])
+                    if is_extract and self.threads[thread[i]].depth == 1:
+                        self.threads[thread[i]].number = site[i]
                 elif ops[i] == END:
                     fits = self.end(&self.threads[thread[i]])
                 if not fits:
@@ -176,20 +180,23 @@ cdef class UnitFinder:
                     break
         if not fits:
             raise MemoryError
-        kind, thread_column, _, _, location, _, site_column, event = self.columns()
+        kind, thread_column, _, _, location, _, site_column, _, event = self.columns()
         return thread_column, kind, location, site_column, event
 
     cdef bint keep_access(
         self, ThreadRow *row, uint32_t thread, uint8_t op, uint32_t variable, uint32_t site, uint64_t event
     ) noexcept nogil:
-        """The access, and before it the begins of the regions around it that were not kept yet."""
+        """The access, and before it the begins of the regions around it that were not kept yet.
+
+        Transactions that are not kept count too: the begin of one has its number, in the place of a site.
+        """
         cdef size_t i
         for i in range(self.offsets[variable], self.offsets[variable + 1]):
             self.learn(row, self.kinds[self.sets[i]])
         for i in range(row.depth):
             if row.open[i].unit == NONE:
                 row.open[i].unit = 0  # is kept
-                if not self.keep(thread, BEGIN, row.open[i].region, 0, event):
+                if not self.keep(thread, BEGIN, row.open[i].region, row.number, event):
                     return False
         return self.keep(thread, op, variable, site, event)
 
@@ -207,6 +214,7 @@ cdef class UnitFinder:
         row.open[row.depth].region = region
         row.open[row.depth].unit = NONE
         self.transactions += row.depth == 0
+        row.number += row.depth == 0
         row.depth += 1
         if row.found == NONE:
             row.is_known = False
@@ -252,6 +260,7 @@ cdef class UnitFinder:
             made.set = self.sets[i]
             made.location = variable
             made.site = site
+            made.transaction = row.number if row.depth else 0
             if row.found == NONE:
                 made.kind = op | ROW_ALONE
                 made.region = NONE
@@ -299,13 +308,13 @@ cdef class UnitFinder:
     cdef columns(self):
         cdef size_t i, count = self.row_count
         kind = np.empty(count, np.uint8)
-        wide = [np.empty(count, np.uint32) for _ in range(6)]
+        wide = [np.empty(count, np.uint32) for _ in range(7)]
         event = np.empty(count, np.uint64)
         if count == 0:
             return kind, *wide, event
         cdef uint8_t[::1] kinds = kind
         cdef uint32_t[::1] threads = wide[0], units = wide[1], sets = wide[2]
-        cdef uint32_t[::1] locations = wide[3], regions = wide[4], sites = wide[5]
+        cdef uint32_t[::1] locations = wide[3], regions = wide[4], sites = wide[5], transactions = wide[6]
         cdef uint64_t[::1] events = event
         cdef Row *row
         with nogil:
@@ -318,5 +327,6 @@ cdef class UnitFinder:
                 locations[i] = row.location
                 regions[i] = row.region
                 sites[i] = row.site
+                transactions[i] = row.transaction
                 events[i] = row.event
         return kind, *wide, event

@@ -56,6 +56,7 @@ class Load:
         columns = {
             "kind": _with_ends(write.astype(np.int64), RowKind.END),
             "thread": _with_ends(np.broadcast_to(thread, shape)),
+            "lane": _with_ends(np.broadcast_to(thread, shape)),
             "unit": _with_ends(np.broadcast_to(unit * THREADS + thread, shape), None),
             "set": _with_ends(set_),
             "location": _with_ends(location),

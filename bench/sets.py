@@ -91,6 +91,7 @@ def _rows(load: Load, part: _Rounds) -> Rows:
     return Rows(
         kind=column(part.write, nothing + RowKind.END).astype(np.uint8),
         thread=column(part.thread, nothing),
+        lane=column(part.thread, nothing),
         unit=column(part.unit, part.units),
         set=column(part.object, nothing),
         location=column(part.location, nothing),

@@ -73,6 +73,33 @@ def test_generated_traces() -> None:
     assert 400 < broken < 1600
 
 
+def test_generated_traces_with_callbacks() -> None:
+    """Some regions are called back: what is around them is nothing to them."""
+    rng = random.Random(6)
+    differ = unseen = 0
+    for _ in range(2000):
+        steps, sets, declared = random_case(rng)
+        back = rng.sample("mno", rng.randint(1, 2))
+        trace = built(steps)
+        for number, name in enumerate(trace.symbols.regions):
+            if name in back:
+                trace.symbols.regions.set(number, "entered", "callback")
+        expected = atomic_sets.check(steps, sets, declared, back)
+        differ += expected != atomic_sets.check(steps, sets, declared)
+        by_projection = atomsan.sets(trace, sets, declared, method="projection")
+        assert by_projection.serializable == expected["serializable"], (steps, sets, declared, back)
+        # the patterns see conflicts over what others have written in between, too
+        unseen += expected["serializable"] and bool(expected["patterns"])
+        for answers in expected["per_set"].values():
+            answers["serializable"] &= not answers["patterns"]
+        expected["serializable"] &= not expected["patterns"]
+        report = atomsan.sets(trace, sets, declared)
+        assert answer(report) == expected, (steps, sets, declared, back)
+        assert bool(report.findings) == (not expected["serializable"])
+    assert differ > 100
+    assert unseen > 0
+
+
 def test_what_found_it() -> None:
     path = GOLDEN / "sets-pattern11.std"
     given = json.loads(path.with_suffix(".json").read_text())

@@ -22,6 +22,7 @@ from atomsan.checkers.atomic_sets import (
     Access,
     Extract,
     Learning,
+    Match,
     Method,
     SetChecking,
     Units,
@@ -235,17 +236,18 @@ class SetRun:
         checking = self.checking
         if checking is None:
             return []
-        if checking.projection is None:
-            return self._matched(checking)
         found = []
         for cycle, count in checking.cycles():
             number = pattern_in(cycle)
             found.append(witness_of(cycle, count, ("projection", *([f"pattern {number}"] if number else []))))
-        return found
+        # what is called back inside a unit can hide a conflict of that unit from the projection, not from the patterns
+        broken = set(checking.broken())
+        hidden = {key: match for key, match in checking.examples.items() if key[0] not in broken}
+        return found + self._matched(checking, hidden)
 
-    def _matched(self, checking: SetChecking) -> list[Witness]:
+    def _matched(self, checking: SetChecking, examples: Mapping[tuple[int, int], Match]) -> list[Witness]:
         """The accesses of the first match of each pattern in each set: the trace is read again for them."""
-        matches = list(checking.examples.values())
+        matches = list(examples.values())
         if not matches or not self._material.again:
             return []
         source = self._material.open(AT_ONCE)
@@ -265,7 +267,7 @@ class SetRun:
         counts = checking.counts
         return [
             witness_of(cycle_of(match, accesses), counts[key], ("patterns", f"pattern {match.pattern}"))
-            for key, match in checking.examples.items()
+            for key, match in examples.items()
             if match.event < read
         ]
 

@@ -1,14 +1,15 @@
 """`Rows` in plain Python, at the level of the definition: what the engines of atomic sets are fed in tests.
 
 An access to a location of a set belongs to the outermost open region of its thread that is declared on the set, else it
-is a unit of its own. A unit ends where the region that opened it does; one that is open at the end of the trace gets no
-END row. The oracle's names stand beside the numbers, so that answers can be compared with `oracles.atomic_sets`.
+is a unit of its own; what is around the innermost region that was called back does not count. A unit ends where the
+region that opened it does; one that is open at the end of the trace gets no END row. The oracle's names stand beside
+the numbers, so that answers can be compared with `oracles.atomic_sets`.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -32,9 +33,11 @@ class Row(NamedTuple):
     site: int = 0
     event: int = 0
     transaction: int = 0
+    lane: int | None = None  # None: the thread has one
 
 
 def columns(rows: Sequence[Row]) -> Rows:
+    rows = [row._replace(lane=row.thread if row.lane is None else row.lane) for row in rows]
     table = zip(*rows, strict=True) if rows else ((),) * len(Row._fields)
     return Rows(
         **{
@@ -58,6 +61,8 @@ class SetRows:
 
     rows: list[Row] = field(default_factory=list)
     threads: _Numbers = field(default_factory=_Numbers)
+    lanes: dict[tuple[str, int], int] = field(default_factory=dict)
+    """Of a thread and a depth of callbacks."""
     locations: _Numbers = field(default_factory=_Numbers)
     regions: _Numbers = field(default_factory=_Numbers)
     sets: list[str] = field(default_factory=list)
@@ -68,12 +73,21 @@ class SetRows:
             yield columns(self.rows[at : at + size])
 
     def add(
-        self, kind: int, event: int, unit: Unit, set_name: str, location: str, region: str | None, transaction: int
+        self,
+        kind: int,
+        event: int,
+        unit: Unit,
+        depth: int,
+        set_name: str,
+        location: str,
+        region: str | None,
+        transaction: int,
     ) -> None:
         self.rows.append(
             Row(
                 kind=kind,
                 thread=self.threads[unit[0]],
+                lane=self.lanes.setdefault((unit[0], depth), len(self.lanes)),
                 unit=self.units.setdefault(unit, len(self.units)),
                 set=self.sets.index(set_name),
                 location=self.locations[location],
@@ -84,7 +98,7 @@ class SetRows:
         )
 
 
-def set_rows(steps: Sequence[Step], sets: Sets, declared: Sets | None = None) -> SetRows:
+def set_rows(steps: Sequence[Step], sets: Sets, declared: Sets | None = None, back: Collection[str] = ()) -> SetRows:
     found = SetRows(sets=list(sets))
     opened: dict[str, list[tuple[int, str]]] = {}  # by thread: the place and name of each open region
     numbers: dict[str, int] = {}  # by thread: the transactions that it has begun
@@ -99,12 +113,16 @@ def set_rows(steps: Sequence[Step], sets: Sets, declared: Sets | None = None) ->
                 found.rows.append(Row(RowKind.END, unit=found.units[unit], event=place))
         elif op in ACCESSES:
             kind = RowKind.WRITE if op == "write" else RowKind.READ
+            depth = sum(region in back for _, region in regions)
+            inside = list(regions)
+            while any(region in back for _, region in inside[1:]):
+                del inside[0]
             for name in (name for name, locations in sets.items() if target in locations):
-                on_set = (region for region in regions if declared is None or name in declared.get(region[1], ()))
+                on_set = (region for region in inside if declared is None or name in declared.get(region[1], ()))
                 opening, region = next(on_set, (place, None))
                 alone = RowKind.ALONE if region is None else 0
                 transaction = numbers[thread] if regions else 0
-                found.add(kind | alone, place, (thread, opening), name, target, region, transaction)
+                found.add(kind | alone, place, (thread, opening), depth, name, target, region, transaction)
     return found
 
 

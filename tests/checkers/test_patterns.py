@@ -121,14 +121,15 @@ def test_rows_are_the_projections_of_the_oracle() -> None:
     rng = random.Random(1)
     for _ in range(1000):
         steps, sets, declared = random_case(rng)
-        made = set_rows(steps, sets, declared)
+        back = rng.sample("mno", rng.randint(0, 2))
+        made = set_rows(steps, sets, declared, back)
         units, locations = list(made.units), list(made.locations)
         for number, (name, members) in enumerate(sets.items()):
             rows = [row for row in made.rows if row.kind != RowKind.END and row.set == number]
             assert [
                 (units[row.unit], "write" if row.kind & RowKind.WRITE else "read", locations[row.location])
                 for row in rows
-            ] == [access[:3] for access in atomic_sets.projection(steps, members, name, declared)]
+            ] == [access[:3] for access in atomic_sets.projection(steps, members, name, declared, back)]
 
 
 # ---- golden and by hand

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,9 +25,9 @@ GOLDEN = Path(__file__).parent.parent / "golden"
 NO_REGION = 0xFFFFFFFF
 
 
-def rows_of(steps: Sequence[Step], sets: Sets, declared: Sets | None = None) -> list[Row]:
+def rows_of(steps: Sequence[Step], sets: Sets, declared: Sets | None = None, back: Collection[str] = ()) -> list[Row]:
     """Each step has a site of its own, so that no two cycles look the same."""
-    return [row._replace(site=row.event) for row in set_rows(steps, sets, declared).rows]
+    return [row._replace(site=row.event) for row in set_rows(steps, sets, declared, back).rows]
 
 
 def run(rows: Sequence[Row], size: int = 1 << 20) -> tuple[Projection, list[Cycle]]:
@@ -44,11 +44,13 @@ def outcome(engine: Projection) -> object:
     return engine.broken().tolist(), engine.closings().tolist(), engine.counts().tolist(), engine.counters
 
 
-def not_serializable(steps: Sequence[Step], sets: Sets, declared: Sets | None = None) -> list[int]:
+def not_serializable(
+    steps: Sequence[Step], sets: Sets, declared: Sets | None = None, back: Collection[str] = ()
+) -> list[int]:
     return [
         number
         for number, (name, members) in enumerate(sets.items())
-        if not projection_serializable(projection(steps, members, name, declared))
+        if not projection_serializable(projection(steps, members, name, declared, back))
     ]
 
 
@@ -67,7 +69,7 @@ def verify(rows: Sequence[Row], engine: Projection, cycles: Sequence[Cycle]) -> 
         steps = []
         for event, thread, op, location, site, unit, region, transaction in cycle:
             row = accesses[event, set_]
-            assert row == Row(row.kind, thread, unit, set_, location, region, site, event, transaction)
+            assert row == Row(row.kind, thread, unit, set_, location, region, site, event, transaction, row.lane)
             assert op == row.kind & 1
             steps.append(row)
         pairs = list(zip(steps[::2], steps[1::2], strict=True))
@@ -76,6 +78,7 @@ def verify(rows: Sequence[Row], engine: Projection, cycles: Sequence[Cycle]) -> 
         for number, (first, second) in enumerate(pairs):
             assert first.unit != second.unit == pairs[(number + 1) % len(pairs)][0].unit
             assert first.event < second.event
+            assert first.thread != second.thread or first.lane == second.lane
             if first.location != second.location or not (first.kind | second.kind) & 1:
                 assert first.thread == second.thread
                 assert first == on_set[first.unit, set_][-1]
@@ -201,6 +204,27 @@ def test_against_the_oracle(make: Callable[[random.Random], Case], traces: int, 
         seen.update(number in wanted for number in range(len(sets)))
     assert seen[True] >= broken  # what is generated is of both sorts
     assert seen[False] >= sound
+
+
+@pytest.mark.parametrize(("make", "traces", "differ"), [(small, 10_000, 200), (many_short_units, 600, 40)])
+def test_units_that_are_called_back(make: Callable[[random.Random], Case], traces: int, differ: int) -> None:
+    """They run inside others of their thread, on the same sets."""
+    rng = random.Random(f"{make.__name__} called back")
+    seen: Counter[bool] = Counter()
+    different = 0
+    for _ in range(traces):
+        steps, sets, declared = make(rng)
+        back = rng.sample(("m", "n", "o", "m0", "m1", "m2", "m3"), 4)
+        rows = rows_of(steps, sets, declared, back)
+        engine, cycles = run(rows)
+        wanted = not_serializable(steps, sets, declared, back)
+        assert engine.broken().tolist() == wanted, (steps, sets, declared, back)
+        verify(rows, engine, cycles)
+        assert engine.counters["live_nodes"] == 0
+        different += wanted != not_serializable(steps, sets, declared)
+        seen.update(number in wanted for number in range(len(sets)))
+    assert min(seen.values()) > 50
+    assert different > differ
 
 
 def shortest_broken(accesses: Sequence[Access]) -> int | None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+from atomsan.checkers.atomic_sets import Learning, Units
 from atomsan.checkers.sets import Marking, Objects, SetModel
+from atomsan.checkers.units import RowKind
+from atomsan.trace.events import Batch, Op
 from atomsan.trace.symbols import Symbols
 
 
@@ -94,6 +98,48 @@ def test_what_the_specification_marks_is_a_unit_on_everything_too() -> None:
     model = SetModel(made, Marking(Objects(), {"bank:move"}.__contains__))
     model.grow()
     assert model.on.tolist() == [[1, 1], [1, 0]]
+
+
+def test_a_region_that_is_called_back_has_what_is_known_of_the_region() -> None:
+    made = symbols(*ACCOUNT, regions={"bank:move": {}, "bank:other": {}})
+    for name, entered in (("bank:other", "callback"), ("bank:move", "callback")):
+        number = made.regions.names.add(name)
+        made.regions.set(number, "origin", "function")
+        made.regions.set(number, "entered", entered)
+    outer = made.regions.names.add("bank:move")
+    made.regions.set(outer, "origin", "outer")
+    model = SetModel(made, Objects())
+    model.grow()
+    assert model.same.tolist() == [0, 1, 1, 0, 4]
+    assert model.back.tolist() == [0, 0, 1, 1, 0]
+
+
+def test_what_is_learned_of_a_region_holds_for_it_when_it_is_called_back() -> None:
+    """`move` touches the account in a call of its own; called back, it only calls `get`, twice."""
+    made = symbols(*ACCOUNT[:1], regions={"bank:move": {}, "bank:get": {}})
+    back = made.regions.names.add("bank:move")
+    made.regions.set(back, "origin", "function")
+    made.regions.set(back, "entered", "callback")
+    one, two = made.threads.intern("T"), made.threads.intern("U")
+    begin, end, read, write = Op.BEGIN, Op.END, Op.READ, Op.WRITE
+    events = [
+        *((one, begin, 0), (one, read, 0), (one, end, 0)),
+        *((one, begin, 0), (one, begin, back)),
+        *((one, begin, 1), (one, read, 0), (one, end, 1), (two, write, 0)),
+        *((one, begin, 1), (one, read, 0), (one, end, 1)),
+        *((one, end, back), (one, read, 0), (one, end, 0)),
+    ]
+    columns = [np.array(column) for column in zip(*events, strict=True)]
+    batch = Batch(0, *(c.astype(t) for c, t in zip(columns, "IBI", strict=True)), np.zeros(len(events), np.uint32))
+    model = SetModel(made, Objects())
+    Learning(model, 1 << 10).feed(batch)
+    rows = Units(model, learns=False).rows(batch)
+    units = [unit for unit, kind in zip(rows.unit.tolist(), rows.kind.tolist(), strict=True) if kind != RowKind.END]
+    # its own call; called back, with the write of another in between; and what is around that
+    assert units == [0, 1, 2, 1, 3]
+    inside = rows.kind < RowKind.END
+    assert rows.thread[inside].tolist() == [0, 0, 0, 0]
+    assert rows.lane[inside].tolist() == [0, 1, 1, 0]
 
 
 def test_what_was_learned_stays_when_there_is_more_to_know() -> None:

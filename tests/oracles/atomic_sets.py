@@ -1,17 +1,22 @@
 """Atomic-set serializability: atomic-sets-2008, its 14 access patterns and the exact answer by projection.
 
-An access to a location of set S belongs to the outermost open region of its thread that is declared on S.
+An access to a location of set S belongs to the outermost open region of its thread that is declared on S; what is
+around the innermost open region that a library called back (`back`: the names of those) does not count.
 
 Readings (TRAPS 21-23): with `declared` None every region is on every set, else a region that is not listed
 is on none; an access in no region declared on S is a unit of its own; l1 and l2 differ; other events may
 stand between those of a pattern; the projection has the data conflicts on the locations of S and the order
 of units within a thread, and neither locks nor fork/join. A match proves the projection not serializable; no
 match proves nothing.
+
+A unit that is called back runs inside another one of its thread, which goes on afterwards. The two are not ordered: the
+order of a thread is that of its units at one depth of callbacks. A conflict is one of two threads with no write to the
+location in between. (Without callbacks that is the same as any conflict: what is in between is ordered with both.)
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import permutations
 from typing import Any, NamedTuple
 
@@ -46,6 +51,7 @@ class Access(NamedTuple):
     op: str
     location: str
     origin: int | None
+    depth: int = 0  # of callbacks
 
 
 class Match(NamedTuple):
@@ -56,21 +62,26 @@ class Match(NamedTuple):
 
 
 def projection(
-    steps: Sequence[Step], locations: Sequence[str], name: str, declared: Sets | None = None
+    steps: Sequence[Step],
+    locations: Sequence[str],
+    name: str,
+    declared: Sets | None = None,
+    back: Collection[str] = (),
 ) -> list[Access]:
     """The accesses to the set's locations, each with its unit of work on the set."""
-    open_regions: dict[str, list[int | None]] = {}  # the place of each begin; None if not on the set
+    open_regions: dict[str, list[tuple[int, str]]] = {}  # the place of each begin, and the region
     result: list[Access] = []
     for place, (thread, op, target, origin) in enumerate(normalise(steps)):
         regions = open_regions.setdefault(thread, [])
         if op == "begin":
-            on_set = declared is None or name in declared.get(target, ())
-            regions.append(place if on_set else None)
+            regions.append((place, target))
         elif op == "end":
             regions.pop()
         elif op in ACCESSES and target in locations:
-            outermost = next((opening for opening in regions if opening is not None), place)
-            result.append(Access((thread, outermost), op, target, origin))
+            callbacks = [at for at, (_, region) in enumerate(regions) if region in back]
+            inside = regions[callbacks[-1] :] if callbacks else regions
+            on_set = (opening for opening, region in inside if declared is None or name in declared.get(region, ()))
+            result.append(Access((thread, next(on_set, place)), op, target, origin, len(callbacks)))
     return result
 
 
@@ -103,22 +114,28 @@ def projection_serializable(accesses: Sequence[Access]) -> bool:
     numbers = {unit: number for number, unit in enumerate(dict.fromkeys(access.unit for access in accesses))}
     graph: Graph = {number: set() for number in numbers.values()}
     for second, later in enumerate(accesses):
-        for earlier in accesses[:second]:
-            if earlier.unit != later.unit and _ordered(earlier, later):
+        is_overwritten = False
+        for earlier in reversed(accesses[:second]):
+            if earlier.unit != later.unit and _ordered(earlier, later, is_overwritten):
                 graph[numbers[earlier.unit]].add(numbers[later.unit])
+            is_overwritten |= earlier.location == later.location and earlier.op == "write"
     return not any(node in reachable(graph, node) for node in graph)
 
 
-def _ordered(earlier: Access, later: Access) -> bool:
+def _ordered(earlier: Access, later: Access, is_overwritten: bool) -> bool:
+    if earlier.unit[0] == later.unit[0]:
+        return earlier.depth == later.depth
     same_location = earlier.location == later.location
-    return earlier.unit[0] == later.unit[0] or (same_location and "write" in (earlier.op, later.op))
+    return same_location and "write" in (earlier.op, later.op) and not is_overwritten
 
 
-def check(steps: Sequence[Step], sets: Sets, declared: Sets | None = None) -> dict[str, Any]:
+def check(
+    steps: Sequence[Step], sets: Sets, declared: Sets | None = None, back: Collection[str] = ()
+) -> dict[str, Any]:
     """The answer in the shape of the golden files."""
     per_set: dict[str, dict[str, Any]] = {}
     for name, locations in sets.items():
-        accesses = projection(steps, locations, name, declared)
+        accesses = projection(steps, locations, name, declared, back)
         per_set[name] = {
             "patterns": sorted({match.pattern for match in matches(accesses)}),
             "serializable": projection_serializable(accesses),

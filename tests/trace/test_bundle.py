@@ -112,6 +112,21 @@ def test_other_tools_can_read_the_parts(bundle: Path, archive: Path) -> None:
     assert (meta["format"], meta["complete"], meta["events"]) == ("atomtrace/1", True, 1000)
 
 
+def test_a_table_that_was_written_before_there_was_a_column_is_read(tmp_path: Path) -> None:
+    trace = atomsan.parse("T:begin(f) T:r(x) T:end(f)")
+    trace.symbols.regions.set(0, "flow", "a get set")
+    trace.symbols.regions.set(0, "entered", "callback")
+    path = tmp_path / "t.atomtrace"
+    trace.save(path)
+    assert atomsan.load(path).symbols.regions.get(0, "entered") == "callback"
+    with pa.OSFile(str(path / "regions.arrows")) as file, pa.ipc.open_stream(file) as stream:
+        table = stream.read_all().drop_columns(["entered"])
+    with pa.OSFile(str(path / "regions.arrows"), "wb") as file, pa.ipc.new_stream(file, table.schema) as stream:
+        stream.write_table(table)
+    regions = atomsan.load(path).symbols.regions
+    assert (regions.get(0, "flow"), regions.get(0, "entered")) == ("a get set", None)
+
+
 def cut(path: Path, size: int) -> None:
     os.truncate(path, size)
 

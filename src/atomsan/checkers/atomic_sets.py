@@ -126,7 +126,7 @@ class Units:
     def _prepare(self, batch: Batch | Extract) -> None:
         model = self._model
         if model.grow() or not self._is_told:
-            self.finder.know(model.offsets, model.sets, model.kinds, model.on, model.parts)
+            self.finder.know(model.offsets, model.sets, model.kinds, model.on, model.parts, model.same, model.back)
             self._is_told = True
         self.finder.grow(int(batch.thread.max(initial=0)) + 1)
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
-from atomsan.trace.regions import PARTS
+from atomsan.trace.regions import CALLBACK, PARTS
 from atomsan.trace.symbols import class_of
 
 if TYPE_CHECKING:
@@ -254,6 +254,10 @@ class SetModel:
         self.kinds: npt.NDArray[np.uint32] = np.zeros(0, np.uint32)
         self.on: npt.NDArray[np.uint8] = np.zeros((0, 0), np.uint8)
         self.parts: npt.NDArray[np.uint8] = np.zeros(0, np.uint8)
+        self.back: npt.NDArray[np.uint8] = np.zeros(0, np.uint8)
+        """Of a region: whether a library called it back."""
+        self.same: npt.NDArray[np.uint32] = np.zeros(0, np.uint32)
+        """Of a region: the first that differs from it in that alone. What is learned of one holds for the other."""
         self._symbols = symbols
         self._numbers: dict[str, int] = {}
         self._kind_numbers: dict[str, int] = {}
@@ -304,3 +308,7 @@ class SetModel:
         self.layout.mark(on, regions, self.kind_names)
         self.on = on
         self.parts = np.fromiter((regions.get(n, "origin") in PARTS for n in range(count)), np.uint8, count)
+        self.back = np.fromiter((regions.get(n, "entered") == CALLBACK for n in range(count)), np.uint8, count)
+        known: dict[tuple[str, str], int] = {}
+        called = ((regions[n], regions.get(n, "origin")) for n in range(count))
+        self.same = np.fromiter((known.setdefault(one, n) for n, one in enumerate(called)), np.uint32, count)

@@ -3,6 +3,10 @@
 A location is in one or more sets, and a region is a unit of work on some of them. An access to a location of a set
 belongs to the outermost open region of its thread that is a unit on that set; outside such regions it is a unit of its
 own. What comes out of a batch of events is rows: one for each access and set, and one for each unit that ends.
+
+A region that a library called back begins anew: what is around it is nothing to the accesses in it. So a unit can run
+inside another unit of the same thread on the same set. Each is in a *lane* of its own: on one set, a lane runs one unit
+at a time.
 """
 
 from __future__ import annotations
@@ -33,6 +37,8 @@ class Rows:
 
     kind: npt.NDArray[np.uint8]
     thread: Column
+    lane: Column
+    """A thread at one depth of callbacks. Numbered from 0 in the order of their first accesses."""
     unit: Column
     """Numbered from 0 in the order of their first accesses; never used again. The same on all sets."""
     set: Column

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 OURS = frozenset({"function", "loop", "statement", "lock-block", "outer"})
 # Those of them that are part of the code of the function around them.
 PARTS = frozenset({"statement", "lock-block"})
+# How a region was entered, if not by the code around it: a library called it back. The table has it twice then.
+CALLBACK = "callback"
 
 
 def everything(region: str, origin: str) -> bool:

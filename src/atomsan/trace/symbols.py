@@ -19,7 +19,7 @@ FIELDS: dict[Kind, dict[str, type]] = {
     "threads": {},
     "variables": {"object": str, "class": str, "field": str, "owner": str},
     "locks": {"kind": str},
-    "regions": {"origin": str, "flow": str},
+    "regions": {"origin": str, "flow": str, "entered": str},
     "handovers": {},
     "sites": {"file": str, "line": int, "column": int, "function": str, "text": str, "operation": str},
 }

@@ -3,7 +3,10 @@
 
 Each set has a graph of its own. A node is a unit of work on the set; an edge is a conflict on one of the set's
 locations, or the order of two units of one thread. The projection is serializable if and only if the graph has no
-cycle. All graphs are kept at once, in one pool of nodes. What makes that cheap:
+cycle. A unit inside another one of its thread (a library called it back) is a node beside it: there is no edge between
+the two, neither by the thread nor by a conflict. So below, a thread is a *lane* (`checkers.units`), and a conflict is one of
+two threads: with the last write, or of a write with the reads since then. All graphs are kept at once, in one pool of
+nodes. What makes that cheap:
 
 - *The mask.* An edge only ever leads into the unit that acts now, so a cycle is closed in a running unit, and all there
   is to know of a node is which running units lead to it: its mask, one bit for each thread that runs a unit (on one set
@@ -124,6 +127,7 @@ cdef struct Node:
 
 
 cdef struct Thread:
+    uint32_t real            # the thread of the trace that it is a lane of
     uint32_t bit             # while `running`
     uint32_t running         # nodes of its units that have not ended
     uint32_t recent[RECENT]  # nodes that it had of late, by the last bits of their sets: a unit comes back to its sets
@@ -285,7 +289,7 @@ cdef class Projection:
     def feed(self, rows):
         """Take the next rows."""
         cdef const uint8_t[::1] kind = rows.kind
-        cdef const uint32_t[::1] thread = rows.thread, unit = rows.unit, set_ = rows.set
+        cdef const uint32_t[::1] thread = rows.thread, lane = rows.lane, unit = rows.unit, set_ = rows.set
         cdef const uint32_t[::1] location = rows.location, region = rows.region, site = rows.site
         cdef const uint32_t[::1] transaction = rows.transaction
         cdef const uint64_t[::1] event = rows.event
@@ -301,7 +305,10 @@ cdef class Projection:
                     self.end_unit(unit[i])
                     continue
                 now.event, now.location, now.site, now.op = event[i], location[i], site[i], kind[i] & WRITE
-                outcome = self.row(kind[i], thread[i], unit[i], set_[i], region[i], transaction[i], &now)
+                outcome = FAILED
+                if has_room(<void **> &self.threads, &self.thread_room, <size_t> lane[i] + 1, sizeof(Thread)):
+                    self.threads[lane[i]].real = thread[i]
+                    outcome = self.row(kind[i], lane[i], unit[i], set_[i], region[i], transaction[i], &now)
                 if outcome:
                     break
         if outcome == FAILED:
@@ -324,7 +331,7 @@ cdef class Projection:
         cdef int outcome
         if place == NULL:
             return FAILED
-        if t < self.thread_room and self.threads[t].running:
+        if self.threads[t].running:
             n = self.threads[t].recent[s % RECENT]
             if self.nodes[n].unit == unit and self.nodes[n].set == s and self.nodes[n].running:
                 self.nodes[n].latest = now[0]
@@ -368,7 +375,7 @@ cdef class Projection:
         own = self.own_reader(place, self.nodes[n].thread)
         if own != NULL and self.names(own, n):
             return 0
-        if self.alive(&place.writer):
+        if self.alive(&place.writer) and not self.is_beside(place.writer.node, n):
             self.access_of(&place.writer, now.location, WRITE, &first)
             if self.connect(place.writer.node, &first, n, now, False):
                 return FAILED
@@ -387,17 +394,17 @@ cdef class Projection:
         cdef uint32_t at
         if place.reader.age == 0 and place.others == 0 and self.names(&place.writer, n):
             return 0
-        if self.alive(&place.writer):
+        if self.alive(&place.writer) and not self.is_beside(place.writer.node, n):
             self.access_of(&place.writer, now.location, WRITE, &first)
             if self.connect(place.writer.node, &first, n, now, False):
                 return FAILED
-        if self.alive(&place.reader):
+        if self.alive(&place.reader) and not self.is_beside(place.reader.node, n):
             self.access_of(&place.reader, now.location, READ, &first)
             if self.connect(place.reader.node, &first, n, now, False):
                 return FAILED
         at = place.others
         while at:
-            if self.alive(&self.listed[at - 1].ref):
+            if self.alive(&self.listed[at - 1].ref) and not self.is_beside(self.listed[at - 1].ref.node, n):
                 self.access_of(&self.listed[at - 1].ref, now.location, READ, &first)
                 if self.connect(self.listed[at - 1].ref.node, &first, n, now, False):
                     return FAILED
@@ -698,8 +705,6 @@ cdef class Projection:
     cdef bint has_bit(self, uint32_t t) noexcept nogil:
         """One more node of the thread runs: it has a bit of all masks from the first of them to the end of the last."""
         cdef Thread *thread
-        if not has_room(<void **> &self.threads, &self.thread_room, <size_t> t + 1, sizeof(Thread)):
-            return False
         thread = &self.threads[t]
         thread.running += 1
         if thread.running > 1:
@@ -728,6 +733,11 @@ cdef class Projection:
         return True
 
     # ---- edges
+
+    cdef inline bint is_beside(self, uint32_t a, uint32_t n) noexcept nogil:
+        """Are they of one thread, but not of one lane?"""
+        cdef uint32_t one = self.nodes[a].thread, other = self.nodes[n].thread
+        return one != other and self.threads[one].real == self.threads[other].real
 
     cdef inline bint leads(self, uint32_t n, uint32_t a) noexcept nogil:
         """Is the running node n in the mask of a?"""
@@ -788,6 +798,8 @@ cdef class Projection:
             if edge.in_after != NONE or edge.source == n or edge.by_thread != by_thread:
                 break
             if not by_thread and (edge.first.location != now.location or not (edge.first.op | now.op)):
+                break
+            if self.is_beside(edge.source, n):
                 break
             a = edge.source
             left[0] = edge.first
@@ -998,7 +1010,7 @@ cdef class Projection:
         if not has_room(<void **> &self.steps, &self.step_room, self.step_count + 1, sizeof(Step)):
             return False
         step = &self.steps[self.step_count]
-        step.access, step.thread, step.unit = access[0], self.nodes[n].thread, self.nodes[n].unit
+        step.access, step.thread, step.unit = access[0], self.threads[self.nodes[n].thread].real, self.nodes[n].unit
         step.region, step.transaction = self.nodes[n].region, self.nodes[n].transaction
         self.step_count += 1
         return True

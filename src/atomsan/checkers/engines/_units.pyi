@@ -14,6 +14,8 @@ class UnitFinder:
         kinds: npt.NDArray[np.uint32],
         on: npt.NDArray[np.uint8],
         parts: npt.NDArray[np.uint8],
+        same: npt.NDArray[np.uint32],
+        back: npt.NDArray[np.uint8],
     ) -> None: ...
     def feed(self, batch: Any, events: npt.NDArray[np.uint64] | None = None) -> tuple[npt.NDArray[Any], ...]: ...
     def extract(

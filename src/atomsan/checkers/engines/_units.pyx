@@ -25,6 +25,8 @@ cdef enum:
 cdef struct Open:
     uint32_t region
     uint32_t unit         # NONE: it was no unit of an access yet
+    uint32_t level        # how many of the regions from the outermost to this one were called back
+    uint32_t base         # where the innermost of these stands; 0: there is none
 
 cdef struct ThreadRow:
     Open *open            # innermost last
@@ -34,10 +36,13 @@ cdef struct ThreadRow:
     uint32_t found        # where it stands in `open`; NONE: there is none
     uint32_t number       # of its transaction that is open, or was last
     bint is_known
+    uint32_t *lanes       # by level, plus 1; 0: not used yet
+    size_t lane_room
 
 cdef struct Row:
     uint64_t event
     uint32_t thread
+    uint32_t lane
     uint32_t unit
     uint32_t set
     uint32_t location
@@ -59,14 +64,17 @@ cdef class UnitFinder:
     cdef size_t row_count
     cdef size_t row_room
     cdef uint32_t units
+    cdef uint32_t lanes
     cdef readonly uint64_t transactions
     cdef bint learns
-    cdef object _offsets, _sets, _kinds, _on, _parts
+    cdef object _offsets, _sets, _kinds, _on, _parts, _same, _back
     cdef const uint32_t *offsets      # of a variable, into `sets`
     cdef const uint32_t *sets
     cdef const uint32_t *kinds        # of a set
     cdef uint8_t *on                  # of a region and a kind
     cdef const uint8_t *parts         # of a region: it is part of the code of the one around it
+    cdef const uint32_t *same         # of a region: whose row of `on` is its own
+    cdef const uint8_t *back          # of a region: it was called back
     cdef size_t variable_count
     cdef size_t region_count
     cdef size_t kind_count
@@ -78,6 +86,7 @@ cdef class UnitFinder:
         cdef size_t t
         for t in range(self.thread_count):
             free(self.threads[t].open)
+            free(self.threads[t].lanes)
         free(self.threads)
         free(self.rows)
 
@@ -90,19 +99,26 @@ cdef class UnitFinder:
             )
             self.thread_count = threads
 
-    def know(self, offsets, sets, kinds, on, parts):
+    def know(self, offsets, sets, kinds, on, parts, same, back):
         """What there is to know of the variables, sets and regions so far.
 
         The sets of variable v are `sets[offsets[v] : offsets[v + 1]]`, the kind of a set is `kinds[set]`, `on[region, kind]`
         is 1 if the region is a unit on sets of the kind (and is written to, if this finder learns), and `parts[region]` is
-        1 for a region whose code is that of the region around it.
+        1 for a region whose code is that of the region around it. `back[region]` is 1 for a region that a library called
+        back; it has the row of `on` of the region that it is besides, `same[region]`.
         """
         cdef const uint32_t[::1] offset_view = offsets
         cdef const uint32_t[::1] set_view = sets
         cdef const uint32_t[::1] kind_view = kinds
         cdef uint8_t[:, ::1] on_view = on
         cdef const uint8_t[::1] part_view = parts
+        cdef const uint32_t[::1] same_view = same
+        cdef const uint8_t[::1] back_view = back
         cdef size_t t
+        if same_view.shape[0] != part_view.shape[0] or back_view.shape[0] != part_view.shape[0]:
+            raise ValueError("regions do not fit together")
+        if same_view.shape[0] and np.max(same) >= len(same):
+            raise ValueError("a region that is not known")
         if on_view.shape[0] != part_view.shape[0] or (set_view.shape[0] and np.max(sets) >= len(kinds)):
             raise ValueError("regions and sets do not fit together")
         if len(offsets) == 0 or int(offsets[len(offsets) - 1]) != len(sets):
@@ -110,6 +126,7 @@ cdef class UnitFinder:
         if kind_view.shape[0] and np.max(kinds) >= on_view.shape[1]:
             raise ValueError("a kind of sets that no region knows")
         self._offsets, self._sets, self._kinds, self._on, self._parts = offsets, sets, kinds, on, parts
+        self._same, self._back = same, back
         self.variable_count = offset_view.shape[0] - 1
         self.region_count, self.kind_count = on_view.shape[0], on_view.shape[1]
         self.offsets = &offset_view[0]
@@ -117,6 +134,8 @@ cdef class UnitFinder:
         self.kinds = &kind_view[0] if kind_view.shape[0] else NULL
         self.on = &on_view[0, 0] if on_view.size else NULL
         self.parts = &part_view[0] if part_view.shape[0] else NULL
+        self.same = &same_view[0] if same_view.shape[0] else NULL
+        self.back = &back_view[0] if back_view.shape[0] else NULL
         for t in range(self.thread_count):
             self.threads[t].is_known = False
 
@@ -180,7 +199,7 @@ cdef class UnitFinder:
                     break
         if not fits:
             raise MemoryError
-        kind, thread_column, _, _, location, _, site_column, _, event = self.columns()
+        kind, thread_column, _, _, _, location, _, site_column, _, event = self.columns()
         return thread_column, kind, location, site_column, event
 
     cdef bint keep_access(
@@ -209,14 +228,21 @@ cdef class UnitFinder:
         return True
 
     cdef bint begin(self, ThreadRow *row, uint32_t region) noexcept nogil:
+        cdef Open *opened
+        cdef bint is_back = region < self.region_count and self.back[region]
         if not has_room(<void **> &row.open, &row.room, row.depth + 1, sizeof(Open)):
             return False
-        row.open[row.depth].region = region
-        row.open[row.depth].unit = NONE
+        opened = &row.open[row.depth]
+        opened.region, opened.unit, opened.level, opened.base = region, NONE, 0, 0
+        if row.depth:
+            opened.level, opened.base = row.open[row.depth - 1].level, row.open[row.depth - 1].base
+        if is_back:
+            opened.level += 1
+            opened.base = <uint32_t> row.depth
         self.transactions += row.depth == 0
         row.number += row.depth == 0
         row.depth += 1
-        if row.found == NONE:
+        if row.found == NONE or is_back:
             row.is_known = False
         return True
 
@@ -225,7 +251,7 @@ cdef class UnitFinder:
         if row.depth == 0:
             return True
         row.depth -= 1
-        if row.is_known and row.found == row.depth:
+        if row.found == row.depth or row.open[row.depth].base == row.depth:
             row.is_known = False
         if row.open[row.depth].unit == NONE:
             return True
@@ -241,11 +267,14 @@ cdef class UnitFinder:
     cdef bint access(
         self, ThreadRow *row, uint32_t thread, uint8_t op, uint32_t variable, uint32_t site, uint64_t event
     ) noexcept nogil:
-        cdef uint32_t i, kind
+        cdef uint32_t i, kind, lane
         cdef Row *made
         cdef Open *unit
-        if variable >= self.variable_count:
+        if variable >= self.variable_count or self.offsets[variable] == self.offsets[variable + 1]:
             return True
+        lane = self.lane(row)
+        if lane == NONE:
+            return False
         for i in range(self.offsets[variable], self.offsets[variable + 1]):
             kind = self.kinds[self.sets[i]]
             if self.learns:
@@ -257,6 +286,7 @@ cdef class UnitFinder:
                 return False
             made.event = event
             made.thread = thread
+            made.lane = lane
             made.set = self.sets[i]
             made.location = variable
             made.site = site
@@ -282,7 +312,7 @@ cdef class UnitFinder:
         cdef uint8_t *is_on
         while i:
             i -= 1
-            is_on = &self.on[row.open[i].region * self.kind_count + kind]
+            is_on = &self.on[self.same[row.open[i].region] * self.kind_count + kind]
             if not is_on[0]:
                 is_on[0] = 1
                 row.is_known = False
@@ -291,13 +321,28 @@ cdef class UnitFinder:
 
     cdef void look(self, ThreadRow *row, uint32_t kind) noexcept nogil:
         cdef size_t i
+        cdef uint32_t region
         row.kind = kind
         row.found = NONE
         row.is_known = True
-        for i in range(row.depth):
-            if row.open[i].region < self.region_count and self.on[row.open[i].region * self.kind_count + kind]:
+        if row.depth == 0:
+            return
+        # what is around a callback has nothing to do with it
+        for i in range(row.open[row.depth - 1].base, row.depth):
+            region = row.open[i].region
+            if region < self.region_count and self.on[self.same[region] * self.kind_count + kind]:
                 row.found = <uint32_t> i
                 return
+
+    cdef inline uint32_t lane(self, ThreadRow *row) noexcept nogil:
+        """Where the thread is: how deep in callbacks. NONE: no memory."""
+        cdef size_t level = row.open[row.depth - 1].level if row.depth else 0
+        if level >= row.lane_room and not has_room(<void **> &row.lanes, &row.lane_room, level + 1, 4):
+            return NONE
+        if row.lanes[level] == 0:
+            self.lanes += 1
+            row.lanes[level] = self.lanes
+        return row.lanes[level] - 1
 
     cdef Row *new_row(self) noexcept nogil:
         if not has_room(<void **> &self.rows, &self.row_room, self.row_count + 1, sizeof(Row)):
@@ -308,13 +353,13 @@ cdef class UnitFinder:
     cdef columns(self):
         cdef size_t i, count = self.row_count
         kind = np.empty(count, np.uint8)
-        wide = [np.empty(count, np.uint32) for _ in range(7)]
+        wide = [np.empty(count, np.uint32) for _ in range(8)]
         event = np.empty(count, np.uint64)
         if count == 0:
             return kind, *wide, event
         cdef uint8_t[::1] kinds = kind
-        cdef uint32_t[::1] threads = wide[0], units = wide[1], sets = wide[2]
-        cdef uint32_t[::1] locations = wide[3], regions = wide[4], sites = wide[5], transactions = wide[6]
+        cdef uint32_t[::1] threads = wide[0], lanes = wide[1], units = wide[2], sets = wide[3]
+        cdef uint32_t[::1] locations = wide[4], regions = wide[5], sites = wide[6], transactions = wide[7]
         cdef uint64_t[::1] events = event
         cdef Row *row
         with nogil:
@@ -322,6 +367,7 @@ cdef class UnitFinder:
                 row = &self.rows[i]
                 kinds[i] = row.kind
                 threads[i] = row.thread
+                lanes[i] = row.lane
                 units[i] = row.unit
                 sets[i] = row.set
                 locations[i] = row.location

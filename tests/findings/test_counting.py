@@ -175,6 +175,30 @@ def test_code_of_what_is_no_region(functions: list[str], expected: str | None) -
     assert reconsidered(written_in(finding(LOST), functions), around(unit, None, None)).why == expected
 
 
+FIRST = Around("m:A.handle", "function", False, 1, is_back=True)
+SECOND = Around("m:A.handle", "function", False, 2, is_back=True)
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "expected"),
+    [
+        ([FIRST], [SECOND], counting.CALLED_BACK),
+        ([FIRST], [], counting.CALLED_BACK),
+        ([FIRST, SECOND], [FIRST], counting.CALLED_BACK),
+        ([FIRST], [FIRST], None),
+        ([FIRST, GET], [FIRST, SET], None),  # a method of the object is around both
+        ([], [], None),
+    ],
+    ids=["two calls", "before it", "inside it", "one call", "one call, further in", "none"],
+)
+def test_what_is_in_different_calls_by_a_library_is_not_one_step(
+    first: list[Around], last: list[Around], expected: str | None
+) -> None:
+    serve = Around("m:A.serve", "function", False, 0)
+    assert reconsidered(finding(LOST), {0: [serve, *first], 2: [serve, *last]}).why == expected
+    assert reconsidered(finding(LOST), {0: [serve, *first]}).why is None
+
+
 def test_what_is_not_known_counts() -> None:
     assert reconsidered(finding(LOST), {}).why is None
 

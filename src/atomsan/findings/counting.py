@@ -36,6 +36,7 @@ WHOLE = "it rests on a key that cannot be told apart from others: the whole cont
 NOBODY = "no region alone is to blame"
 ACROSS = "the two accesses are of different objects or sets: each of them is seen and left as it should be"
 NO_FLOW = "the region only calls methods of the object, and nothing that one call returns goes into a later one"
+CALLED_BACK = "a library calls the code back, and each such call is a step of its own"
 LET_IN = "the lock is released inside its own block and taken again: others are let in, and what they did is looked at"
 PHASES = "it goes through values that are written down as they are, and each of them is meant to be seen"
 CHECKED_AGAIN = "what was read without the lock is only looked at, and read again under the lock before it counts"
@@ -56,6 +57,8 @@ class Around(NamedTuple):
     since: int
     is_unit: bool = False
     """Whether the user said that it is one step on an argument (`atomsan.unit_for`)."""
+    is_back: bool = False
+    """Whether a library called it back."""
 
 
 class Look(NamedTuple):
@@ -150,6 +153,8 @@ def reconsidered(
     if finding.why is not None:
         return finding
     for turn in _turns(finding):
+        if _is_called_back_between(turn, around):
+            return replace(finding, why=CALLED_BACK)
         if not _is_unit_of_work(turn, around):
             return replace(finding, why=NO_FLOW)
         if _is_checked_again(turn, again or {}):
@@ -301,6 +306,13 @@ def _is_code_of(region: Around, step: ShownStep) -> bool:
     function = step.site.function if step.site else None
     of_region = region.name.partition(":")[2].partition("/")[0]
     return not function or not of_region or function == of_region or function.startswith(f"{of_region}.")
+
+
+def _is_called_back_between(turn: Turn, around: Mapping[int, Sequence[Around]]) -> bool:
+    """Whether the two accesses are in different calls by a library, or only one of them is in such a call."""
+    steps = [around[step.number] for step in (turn.leaves, turn.enters) if step.number in around]
+    first, *last = ([region for region in regions if region.is_back][-1:] for regions in steps or [[]])
+    return any(callback != first for callback in last)
 
 
 def _functions(around: Sequence[Around]) -> list[Around]:

@@ -18,6 +18,7 @@ from atomsan.findings.wording import hint, hint_for_cycle
 from atomsan.trace._held import HeldLocks
 from atomsan.trace._nesting import OpenRegions
 from atomsan.trace.events import Op
+from atomsan.trace.regions import CALLBACK
 
 if TYPE_CHECKING:
     from atomsan.trace.events import Batch
@@ -117,7 +118,8 @@ def regions_around(inside: Mapping[int, Sequence[tuple[int, int]]], symbols: Sym
     def known(region: int, since: int) -> Around:
         flow = regions.get(region, "flow") or ""
         is_unit = any(line.startswith("!") for line in flow.splitlines())
-        return Around(regions[region], regions.get(region, "origin") or "", bool(flow), since, is_unit)
+        is_back = regions.get(region, "entered") == CALLBACK
+        return Around(regions[region], regions.get(region, "origin") or "", bool(flow), since, is_unit, is_back)
 
     return {event: [known(*region) for region in around] for event, around in inside.items()}
 

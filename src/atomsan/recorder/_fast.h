@@ -6,6 +6,7 @@
 #ifndef ATOMSAN_FAST_H
 #define ATOMSAN_FAST_H
 
+#include "_callers.h"
 #include "_probes.h"
 
 enum { MODE_SKIP = 0, MODE_FIELD = 1, MODE_CONTAINER = 7 };
@@ -295,6 +296,7 @@ static PyObject *fast_begin(PyObject *self, PyObject *receiver) {
     uint64_t about = 0;
     uint32_t number = 0;
     if (is_live(t)) {
+        if (LIKELY(p->is_entry) && UNLIKELY(!is_called_plainly(p)) && !is_called_by_recorded(p)) return slow_begin(self, receiver);
         if (receiver != Py_None) {
             if (UNLIKELY(!matches(p->found, Py_TYPE(receiver)))) return slow_begin(self, receiver);
             number = p->found->number;

@@ -39,10 +39,14 @@ typedef struct Probe {
     PyObject *name;
     PyObject *text;
     PyObject *function;    /* call: what `name` is, once that is known */
-    uint64_t steps;        /* argument, call */
+    union {
+        uint64_t steps;        /* argument, call, and others that have steps */
+        PyCodeObject *caller;  /* is_entry: the recorded code that called it last. Borrowed: no such code has died since */
+    };
     uint16_t does;         /* call */
     uint16_t is_raw;       /* call: object.__setattr__ and the like, which do what they say whatever the class defines */
     uint16_t is_append;    /* late_method: of this name */
+    uint16_t is_entry;     /* begin, resume, span: of a function. Who called it matters */
     Found found[2];        /* the types that were met last */
 } Probe;
 

@@ -22,7 +22,7 @@ from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t, uintptr_t
 from atomsan.recorder cimport _log
 from atomsan.recorder._hot cimport RAW_WHAT, RAW_WORD, State, Thread, put, put_access
 from atomsan.recorder._raw cimport (
-    FLAG_AUGMENTED, FLAG_CLASS, KEY_FIELD, KEY_HASH, KEY_INDEX, KEY_NUMBER, KEY_OBJECT, KEY_STRUCTURE, KEY_WHOLE,
+    FLAG_AUGMENTED, FLAG_CALLED_BACK, FLAG_CLASS, KEY_FIELD, KEY_HASH, KEY_INDEX, KEY_NUMBER, KEY_OBJECT, KEY_STRUCTURE, KEY_WHOLE,
     RAW_ALIAS, RAW_BEGIN, RAW_END, RAW_READ, RAW_WRITE,
 )
 from atomsan.source.effects import CALLS, EFFECTS
@@ -61,6 +61,7 @@ cdef extern from "_fast.h":
         uint16_t does
         uint16_t is_raw
         uint16_t is_append
+        uint16_t is_entry
         Found found[2]
 
     ctypedef struct Later:
@@ -104,6 +105,13 @@ cdef extern from "_fast.h":
     int ready_span_type()
     PyObject *new_span(Probe *probe)
     PyObject *viewed(PyObject *view)
+    int ready_code_marks()
+    int mark_recorded_code "mark_recorded"(PyObject *code)
+    bint is_recorded_code(PyObject *code)
+    bint is_called_plainly(Probe *probe)
+    bint is_called_by_recorded(Probe *probe)
+    bint is_called_back()
+    int (*asks)(PyObject *caller, int instruction, PyObject *called) noexcept
     bint LIKELY(bint)
     bint UNLIKELY(bint)
     uint32_t list_number
@@ -2083,8 +2091,9 @@ cdef PyObject *begin(PyObject *self, PyObject *receiver) noexcept:
     cdef Thread *thread
     cdef Found *found
     cdef uint64_t about = 0
-    cdef uint32_t number = 0
+    cdef uint32_t number = 0, flags
     if S.on:
+        flags = flags_of_call(probe)
         if receiver != Py_None:
             if matches(&probe.found[0], Py_TYPE(receiver)):
                 number = probe.found[0].number
@@ -2095,8 +2104,34 @@ cdef PyObject *begin(PyObject *self, PyObject *receiver) noexcept:
         if thread != NULL:
             if about:
                 see(about)
-            put(S, about, 0, RAW_WHAT(number, probe.begin_site), RAW_WORD(thread.number, RAW_BEGIN, 0, 0))
+            put(S, about, 0, RAW_WHAT(number, probe.begin_site), RAW_WORD(thread.number, RAW_BEGIN, 0, flags))
     return new_ref(receiver)
+
+
+cdef inline uint32_t flags_of_call(Probe *probe) noexcept:
+    """Of a begin. Other threads may run."""
+    if not probe.is_entry or is_called_plainly(probe) or is_called_by_recorded(probe) or not is_called_back():
+        return 0
+    return FLAG_CALLED_BACK
+
+
+cdef object invokes = None
+
+
+cdef int ask(PyObject *caller, int instruction, PyObject *called) noexcept:
+    cdef PyObject *saved[3]
+    cdef int answer = -1
+    if invokes is None:
+        return 0
+    keep_error(saved)
+    PyThreadState_EnterTracing(PyThreadState_Get())  # a debugger is to see none of our frames
+    try:
+        answer = bool(invokes(<object>caller, instruction, <object>called))
+    except BaseException as error:
+        _log.pass_on(error, invokes)
+    PyThreadState_LeaveTracing(PyThreadState_Get())
+    give_error_back(saved)
+    return answer
 
 
 cdef uint32_t receiver_number(Probe *probe, PyObject *receiver) noexcept:
@@ -2112,10 +2147,12 @@ cdef uint32_t receiver_number(Probe *probe, PyObject *receiver) noexcept:
 
 cdef inline void log_region(Probe *probe, uint32_t op) noexcept:
     cdef Thread *thread
+    cdef uint32_t flags
     if S.on:
+        flags = flags_of_call(probe) if op == RAW_BEGIN else 0
         thread = ready(probe.site, 1)
         if thread != NULL:
-            put(S, 0, 0, RAW_WHAT(0, probe.begin_site), RAW_WORD(thread.number, op, 0, 0))
+            put(S, 0, 0, RAW_WHAT(0, probe.begin_site), RAW_WORD(thread.number, op, 0, flags))
 
 
 cdef PyObject *end(PyObject *self, PyObject *obj) noexcept:
@@ -2321,7 +2358,7 @@ cdef ready_one(
         raise SystemError("the types of probes")
 
 
-cdef Probe *made(object row, uint32_t site, dict begins) except NULL:
+cdef Probe *made(object row, uint32_t site, dict begins, bint is_entry) except NULL:
     cdef int kind = _numbers[row.kind]
     cdef Probe *probe = new_probe(kind)
     if probe == NULL:
@@ -2338,6 +2375,7 @@ cdef Probe *made(object row, uint32_t site, dict begins) except NULL:
         probe.flags = FLAG_AUGMENTED
     probe.word = RAW_WORD(0, 0, KEY_FIELD, probe.flags)
     probe.is_append = name == "append"
+    probe.is_entry = is_entry
     if row.kind == "unpack":
         probe.steps = AT_STRUCTURE | AT_ELEMENTS << 8
     elif row.kind == "truth":
@@ -2365,7 +2403,10 @@ def make_probes(plan, first_site):
         shared_names.setdefault(plan.module, set()).update(plan.shared_names)
     probes = []
     for number, row in enumerate(plan.probes):
-        probe = made(row, first_site + number, begins if row.kind in ("begin", "end", "suspend", "resume") else {})
+        is_entry = row.kind in ("begin", "resume", "span") and row.region >= 0
+        is_entry = is_entry and plan.regions[row.region].origin != "loop"
+        own_begins = begins if row.kind in ("begin", "end", "suspend", "resume") else {}
+        probe = made(row, first_site + number, own_begins, is_entry)
         probes.append(<object><PyObject *>probe)
         Py_DECREF(<PyObject *>probe)
     return probes
@@ -2377,6 +2418,19 @@ def is_instrumented(code):
         if PyType_IsSubtype(Py_TYPE(<PyObject *>constant), &probe_type):
             return True
     return False
+
+
+def mark_recorded(code):
+    """This code and what is in it is recorded, also where there are no probes: what it calls is not called back."""
+    if mark_recorded_code(<PyObject *>code) < 0:
+        raise SystemError("cannot mark code")
+    return code
+
+
+def set_invokes(function):
+    """`function(caller, instruction, called)` says whether code invokes other code by its name there. None: it does not."""
+    global invokes
+    invokes = function
 
 
 def set_dynamic(function):
@@ -2416,5 +2470,8 @@ slow_load_name = load_name
 slow_store_name = store_name
 slow_begin = begin
 slow_end = end
+asks = ask
+if ready_code_marks() < 0:
+    raise SystemError("no room for marks of code")
 ready_types()
 globals()["Probe"] = <object><PyObject *>&probe_type

@@ -18,6 +18,7 @@ class Resolver:
         self,
         label: int,
         outer_label: int,
+        back_label: int,
         *,
         is_function: bool,
         has_loops: bool,

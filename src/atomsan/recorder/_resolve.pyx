@@ -233,6 +233,7 @@ cdef struct Site:
 cdef struct Region:
     uint32_t label        # what it is called: a number that `resolving.py` knows
     uint32_t outer_label  # the same for an entry function
+    uint32_t back_label   # and for one that is called back
     uint8_t flags
 
 cdef struct NewVariable:
@@ -430,19 +431,21 @@ cdef class Resolver:
         self,
         uint32_t label,
         uint32_t outer_label,
+        uint32_t back_label,
         *,
         bint is_function,
         bint has_loops,
         bint is_trampoline,
         bint is_outer,
     ):
-        """One more region, with the labels it has as it is and as an entry function; returns its number."""
+        """One more region, with the labels it has as it is, as an entry function, and called back; returns its number."""
         cdef Region *region
+        cdef uint32_t most = max(label, outer_label, back_label)
         cdef size_t room, i
-        if max(label, outer_label) >= 1 << 28:
+        if most >= 1 << 28:
             raise ValueError("more than 268435455 labels")
-        if max(label, outer_label) >= self.label_room:
-            room = 2 * <size_t> max(label, outer_label) + 64
+        if most >= self.label_room:
+            room = 2 * <size_t> most + 64
             self.label_symbols = <uint32_t *> resized(self.label_symbols, 4 * room)
             for i in range(self.label_room, room):
                 self.label_symbols[i] = NONE
@@ -451,7 +454,7 @@ cdef class Resolver:
             self.regions = <Region *> resized(self.regions, (2 * self.region_room + 64) * sizeof(Region))
             self.region_room = 2 * self.region_room + 64
         region = self.regions + self.region_count
-        region.label, region.outer_label = label, outer_label
+        region.label, region.outer_label, region.back_label = label, outer_label, back_label
         region.flags = (
             is_function * REGION_FUNCTION | has_loops * REGION_HAS_LOOPS
             | is_trampoline * REGION_TRAMPOLINE | is_outer * REGION_OUTER
@@ -974,8 +977,9 @@ cdef class Resolver:
             self.thread_count += 1
         return t.symbol
 
-    cdef uint32_t region_symbol(self, uint32_t number, bint as_outer) except? 0xFFFFFFFF nogil:
-        cdef uint32_t label = self.regions[number].outer_label if as_outer else self.regions[number].label
+    cdef uint32_t region_symbol(self, uint32_t number, bint as_outer, bint is_back) except? 0xFFFFFFFF nogil:
+        cdef Region *region = self.regions + number
+        cdef uint32_t label = region.outer_label if as_outer else region.back_label if is_back else region.label
         if self.label_symbols[label] == NONE:
             (<uint32_t *> new_row(&self.new_regions, 4))[0] = label
             self.label_symbols[label] = self.region_symbols
@@ -1324,10 +1328,13 @@ cdef class Resolver:
         cdef Thread *t = self.threads + r.thread
         cdef Open *o
         cdef uint32_t symbol
+        cdef bint is_back
         if region == NONE:
             self.strange += 1
             return 0
-        symbol = self.region_symbol(region, as_outer)
+        # where nothing is open, there is nothing that it could be called back from
+        is_back = opened == BY_PLAN and r.flags & FLAG_CALLED_BACK and t.depth
+        symbol = self.region_symbol(region, as_outer, is_back)
         if t.depth == t.room:
             t.open = <Open *> resized(t.open, (2 * t.room + 8) * sizeof(Open))
             t.room = 2 * t.room + 8

@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from atomsan.source.effects import PRIMITIVE_METHODS
+from atomsan.trace.regions import CALLBACK
 
 if TYPE_CHECKING:
     from atomsan.recorder._resolve import Resolver
@@ -104,11 +105,13 @@ class SiteDefinition(NamedTuple):
 
 
 class RegionLabel(NamedTuple):
-    """A region as the trace names it. An entry function has a label of its own, of origin `outer`."""
+    """A region as the trace names it. An entry function has a label of its own, of origin `outer`; so has one that is
+    called back."""
 
     name: str
     origin: str
     flow: str | None = None
+    entered: str | None = None
 
 
 class TypeDefinition(NamedTuple):
@@ -157,7 +160,7 @@ class Definitions:
         """By module, in the order in which they were imported; only if that was asked for."""
         self.wrong = 0
         """Messages that made no sense."""
-        self._label_numbers: dict[tuple[str, str], int] = {}
+        self._label_numbers: dict[tuple[str, str, str | None], int] = {}
         self._regions: dict[tuple[Any, ...], int] = {}
         self._first_sites: dict[tuple[Any, ...], int] = {}
         self._functions = 0
@@ -282,6 +285,7 @@ class Definitions:
             self._regions[key] = self._resolver.define_region(
                 self._label(name, origin, flow),
                 self._label(name, "outer", flow),
+                self._label(name, origin, flow, CALLBACK),
                 is_function=origin == "function",
                 has_loops=has_loops,
                 is_trampoline=is_trampoline,
@@ -289,10 +293,10 @@ class Definitions:
             )
         return self._regions[key]
 
-    def _label(self, name: str, origin: str, flow: str | None) -> int:
-        number = self._label_numbers.setdefault((name, origin), len(self.labels))
+    def _label(self, name: str, origin: str, flow: str | None, entered: str | None = None) -> int:
+        number = self._label_numbers.setdefault((name, origin, entered), len(self.labels))
         if number == len(self.labels):
-            self.labels.append(RegionLabel(name, origin, flow))
+            self.labels.append(RegionLabel(name, origin, flow, entered))
         return number
 
     def _shown(self, file: str) -> str:

@@ -178,11 +178,14 @@ class SymbolNames:
     def _add_region(self, number: int) -> None:
         label = self._definitions.labels[number]
         regions = self.symbols.regions
-        # An entry function shares its name with the function as others call it: a specification names both.
+        # An entry function, and one that is called back, share their name with the function as others call it: a
+        # specification names all of them.
         region = regions.names.add(label.name.encode("utf-8", "backslashreplace").decode().replace("\0", "\\x00"))
         regions.set(region, "origin", label.origin)
         if label.flow:
             regions.set(region, "flow", label.flow)
+        if label.entered:
+            regions.set(region, "entered", label.entered)
 
     def _add_site(self, number: int) -> None:
         site = self._definitions.sites.get(number)

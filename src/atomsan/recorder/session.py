@@ -11,6 +11,7 @@ Nothing heavy is imported here: this is the program's process.
 
 from __future__ import annotations
 
+import ast
 import functools
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -22,6 +23,7 @@ from atomsan.recorder import _log, _probes, _sync, primitives
 from atomsan.recorder.options import RecordingOptions
 from atomsan.source.cache import CodeCache
 from atomsan.source.instrument import bind, compile_instrumented
+from atomsan.source.invoking import Invocations, is_among, position_of
 from atomsan.source.loading import Adapter, ImportHook, Preparation
 from atomsan.source.selection import OURSELVES, Decision, Selection
 
@@ -52,6 +54,8 @@ class Session:
         self._promoted: dict[CodeType, CodeType] = {}
         self._dynamic_code: dict[tuple[str | bytes, str, str, int], CodeType] = {}
         """What the texts that the program ran became: the same text is rewritten, and defined to the reader, once."""
+        self._invocations: dict[str, Invocations | None] = {}
+        """By file, where calls came by a library."""
         self._next_site = 1
         self._undo = ExitStack()
         self.hook = ImportHook(
@@ -75,6 +79,8 @@ class Session:
             undo.callback(primitives.set_promoter, None)
             _probes.set_dynamic(self._dynamic)
             undo.callback(_probes.set_dynamic, None)
+            _probes.set_invokes(self._invokes)
+            undo.callback(_probes.set_invokes, None)
             _probes.set_awaited(_sync.awaited)
             undo.callback(_probes.set_awaited, None)
             if self._options.noise:
@@ -123,7 +129,8 @@ class Session:
             return None
         loaded.probes.extend(self._probes_for(plan, _text(source)))
         self._sources[file] = loaded
-        return bind(code, loaded.probes.__getitem__)
+        self._invocations.pop(file, None)
+        return _bound(code, loaded.probes)
 
     def rewritten_main(self, source: bytes, module: str, file: str) -> CodeType | None:
         """The same for the program's main file, of which the user said to run it: only `omit` keeps it out."""
@@ -174,7 +181,19 @@ class Session:
         whole, _ = self._compiled(loaded, entries)
         better = _inner(whole, code)
         # with the probes that are there: the plan is the same
-        return code if better is None else bind(better, loaded.probes.__getitem__)
+        return code if better is None else _bound(better, loaded.probes)
+
+    def _invokes(self, caller: CodeType, instruction: int, called: CodeType) -> bool:
+        """Whether code invokes other code by its name, at this instruction. If that is not known, it does not."""
+        file = caller.co_filename
+        if file not in self._invocations:
+            loaded = self._sources.get(file)
+            try:
+                self._invocations[file] = None if loaded is None else Invocations(ast.parse(loaded.source))
+            except (SyntaxError, ValueError, RecursionError):
+                self._invocations[file] = None
+        known = self._invocations[file]
+        return known is not None and is_among(called, known.at(position_of(caller, instruction)))
 
     def _dynamic(self, text: str | bytes, mode: str, namespace: dict[str, Any], flags: int) -> Any:
         """Code for a text that the program is about to run, or the text itself if it has to run as it is."""
@@ -189,7 +208,7 @@ class Session:
                 if len(self._dynamic_code) >= DYNAMIC_TEXTS:
                     return text
                 made, plan = compile_instrumented(text, module=module, file="<string>", mode=mode, flags=flags)
-                code = bind(made, self._probes_for(plan, _text(text)).__getitem__)
+                code = _bound(made, self._probes_for(plan, _text(text)))
                 self._dynamic_code[key] = code
         except Exception as error:
             if _log.is_programs(error):
@@ -207,6 +226,11 @@ class _Loaded(NamedTuple):
     file: str
     prepared: Preparation | None
     probes: list[Any]
+
+
+def _bound(code: CodeType, probes: Sequence[Any]) -> CodeType:
+    """The code with its probes. What it calls is known not to be called back."""
+    return _probes.mark_recorded(bind(code, probes.__getitem__))
 
 
 def _text(source: str | bytes) -> str:

@@ -1,0 +1,104 @@
+"""What a piece of source invokes, by name: `update` where the source has `self.update()`.
+
+The recorder asks this of calls that come by a library. If what is invoked has the name of the function that is entered,
+it is an ordinary call, through a decorator or descriptor of the library; if not, the library calls it back.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from itertools import islice
+from types import CodeType
+
+# Lines and columns as `co_positions` gives them: first line, last line, first column, last column.
+Position = tuple[int | None, int | None, int | None, int | None]
+
+# Stands for all special methods: an operator, an attribute, a `with` or a loop may call any of them.
+SPECIAL = "__*__"
+
+# What a call of a class calls.
+_CONSTRUCTORS = frozenset({"__new__", "__init__", "__post_init__"})
+
+_OPERATORS = (ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.Subscript, ast.AugAssign, ast.FormattedValue)
+_LOOPS = (ast.For, ast.AsyncFor, ast.comprehension)
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
+class Invocations:
+    """What is invoked where, in the source of a module."""
+
+    def __init__(self, tree: ast.AST) -> None:
+        self._names: dict[Position, set[str]] = {}
+        self._calls: dict[tuple[int | None, int | None], set[str]] = {}
+        for node in ast.walk(tree):
+            for at, names in _invocations(node):
+                self._names.setdefault(_position(at), set()).update(names)
+                if isinstance(at, ast.Call):
+                    self._calls.setdefault((at.end_lineno, at.end_col_offset), set()).update(names)
+
+    def at(self, position: Position) -> set[str]:
+        """The names of what is invoked by the code at this position. Nothing: they are not known."""
+        found = self._names.get(position)
+        if found is None:
+            # A call of a method in a later line than its object has the position of the method's name.
+            found = self._calls.get((position[1], position[3]), set())
+        return found
+
+
+def position_of(code: CodeType, instruction: int) -> Position:
+    """Where the instruction at this offset of the bytecode stands in the source."""
+    return next(islice(code.co_positions(), instruction // 2, None), (None, None, None, None))
+
+
+def is_among(called: CodeType, names: set[str]) -> bool:
+    """Whether the function of this code is invoked by one of these names."""
+    name = called.co_name
+    if name in names:
+        return True
+    if name in _CONSTRUCTORS:
+        return called.co_qualname.split(".")[-2:][0] in names
+    return SPECIAL in names and name.startswith("__") and name.endswith("__")
+
+
+def _invocations(node: ast.AST) -> Iterator[tuple[ast.AST, set[str]]]:
+    """The nodes whose position the code of this node has, each with what it invokes."""
+    names = _names(node)
+    if names:
+        yield node, names
+    if isinstance(node, ast.With | ast.AsyncWith):
+        # to enter has the position of the expression, to exit that of the expression or of the statement
+        for item in node.items:
+            entered = _names(item.context_expr) | {SPECIAL}
+            yield item.context_expr, entered
+            yield node, entered
+    elif isinstance(node, _LOOPS):
+        for at in (node, node.iter):  # which, depends on the version
+            yield at, _names(node.iter) | {SPECIAL}
+    elif isinstance(node, _COMPREHENSIONS):
+        for one in node.generators:
+            yield node, _names(one.iter) | {SPECIAL}
+    elif isinstance(node, ast.Attribute):
+        # the probe before the access looks a cached property up, and has the position of the object
+        yield node.value, {node.attr}
+
+
+def _names(node: ast.AST) -> set[str]:
+    if isinstance(node, ast.Call):
+        function = node.func
+        if isinstance(function, ast.Name):
+            return {function.id, "__call__"}
+        return {function.attr, "__call__"} if isinstance(function, ast.Attribute) else {"__call__"}
+    if isinstance(node, ast.Attribute):
+        return {node.attr, SPECIAL}
+    if isinstance(node, ast.Await | ast.YieldFrom):
+        return _names(node.value)
+    if isinstance(node, ast.Import | ast.ImportFrom):
+        return {"<module>"}
+    return {SPECIAL} if isinstance(node, _OPERATORS) else set()
+
+
+def _position(node: ast.AST) -> Position:
+    places = (getattr(node, name, None) for name in ("lineno", "end_lineno", "col_offset", "end_col_offset"))
+    first, last, column, end = places
+    return first, last, column, end

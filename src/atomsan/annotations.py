@@ -79,8 +79,17 @@ def unit_for(*parameters: str) -> Callable[[_F], _F]:
 
 
 def atomic_set(*fields: str, name: str = "") -> Callable[[_C], _C]:
-    """Say that these fields of a class belong together. With a `name`, a class can have several such sets."""
+    """Say that these fields of a class belong together. With a `name`, a class can have several such sets.
+
+    A field with dots goes on in the objects that the field holds, itself or in a container: `"log.entries"`;
+    `"head.**"` is whatever is reached through the field.
+    """
     _check_names("atomic_set", "fields", fields)
+    if any("." in field or "*" in field for field in fields):
+        from atomsan.paths import parts_of
+
+        for field in fields:
+            parts_of(field)
 
     def mark(cls: _C) -> _C:
         return cls

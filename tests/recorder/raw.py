@@ -28,11 +28,11 @@ RECORD = np.dtype(
 OPS = (
     *("read", "write", "acquire", "release", "fork", "join", "begin", "end", "post", "take"),
     *("free", "alias", "thread", "exit", "entry", "wait", "woken", "semaphore", "barrier", "arrive", "depart"),
-    *("region", "region_end", "block", "block_end", "held", "called", "made"),
+    *("region", "region_end", "block", "block_end", "held", "called", "made", "holds", "field"),
 )
 KEYS = ("none", "field", "index", "hash", "number", "object", "structure", "whole")
 HANDS = ("plain", "item", "permit", "start", "nothing")
-FLAGS = {"augmented": 1, "loop": 2, "no_wait": 4, "class": 8, "queue": 16}
+FLAGS = {"augmented": 1, "loop": 2, "no_wait": 4, "class": 8, "queue": 16, "known": 32}
 
 
 def record(

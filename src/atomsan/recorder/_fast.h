@@ -9,6 +9,7 @@
 #include "_callers.h"
 #include "_probes.h"
 
+/* A field that an atomic set goes through (HOLDER) is none of these: it is for the full hook. */
 enum { MODE_SKIP = 0, MODE_FIELD = 1, MODE_CONTAINER = 7 };
 enum { STEP_READ_ELEMENT = 1, STEP_WRITE_STRUCTURE = 0x82, STEP_READ_STRUCTURE = 2 };
 enum { SHAPE_MAPPING = 2 };

@@ -28,6 +28,8 @@ cdef void log_free(uint64_t address) noexcept
 cdef uint32_t type_number(PyObject *obj) noexcept
 # The same for a type itself.
 cdef uint32_t number_of_type(PyObject *type) noexcept
+# The same for a type that has a number already; else 0.
+cdef uint32_t known_type(PyObject *type) noexcept
 # Whether the code that is running (the innermost Python frame) is instrumented.
 cdef bint called_from_instrumented_code() noexcept
 # Whether this dictionary is the namespace of an instrumented module.
@@ -47,6 +49,8 @@ cdef void name_namespace(uint64_t address, object name) noexcept
 
 # Called at each attachment: numbers of types do not last longer than a recording.
 cdef void at_attachment(void (*forget)() noexcept) noexcept
+# Called with the address of each object that stands in the log and dies: must not wait or run code. NULL: nobody is.
+cdef void at_death(void (*notice)(uint64_t address) noexcept) noexcept
 
 cdef State *state() noexcept
 cdef Thread *thread_here() noexcept

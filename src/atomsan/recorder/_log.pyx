@@ -104,6 +104,8 @@ cdef dict namespaces = {}
 cdef list kept = []
 ctypedef void (*Forget)() noexcept
 cdef Forget forget_types = NULL
+ctypedef void (*Notice)(uint64_t address) noexcept
+cdef Notice notice_death = NULL
 
 # FREE records for which even the reserve had no room: the next probe writes them first.
 cdef uint64_t *waiting_frees = NULL
@@ -444,6 +446,8 @@ cdef void lose_address(State *s, uint64_t address) noexcept:
     """FREE for an address that stands in the log. Called while an object is being freed: must not wait or run code."""
     cdef uint64_t *larger
     global waiting_frees, waiting_count, waiting_capacity
+    if notice_death != NULL:
+        notice_death(address)
     if modules.used:
         remove(&modules, address)
     remove(&types, address)
@@ -625,6 +629,10 @@ cdef uint32_t number_of_type(PyObject *type) noexcept:
     return new_type(type)
 
 
+cdef uint32_t known_type(PyObject *type) noexcept:
+    return <uint32_t>get(&types, <uint64_t>type) if the_state.attached else 0
+
+
 cdef uint32_t new_type(PyObject *type) noexcept:
     global type_count
     cdef _TypeObject *base = <_TypeObject *>type
@@ -760,6 +768,11 @@ cdef watch_builtins():
 cdef void at_attachment(void (*forget)() noexcept) noexcept:
     global forget_types
     forget_types = forget
+
+
+cdef void at_death(void (*notice)(uint64_t address) noexcept) noexcept:
+    global notice_death
+    notice_death = notice
 
 
 cdef keep_namespaces():

@@ -36,6 +36,7 @@ cdef struct ObjectName:
     uint32_t form
     uint32_t what     # class, label or variable
     uint32_t n        # which of those
+    bint is_used      # a variable is of it
 
 cdef struct VariableName:
     uint32_t object
@@ -151,6 +152,14 @@ cdef class Namer:
             self.add_object(&row[o])
             o += 1
 
+    def is_used(self, uint32_t number):
+        """Whether there is a variable of this object."""
+        return number < self.object_count and self.objects[number].is_used
+
+    def object_name(self, uint32_t number):
+        """What an object is called in the columns of the variables."""
+        return self.object_text(number)
+
     # Objects
 
     cdef int add_object(self, const ObjectRow *row) except -1:
@@ -160,6 +169,7 @@ cdef class Namer:
             self.object_room = 2 * self.object_room + 64
         new = self.objects + self.object_count
         self.object_count += 1
+        new.is_used = False
         type_definition = self.types.get(row.type)
         if self.modules:
             module = self.modules.get(row.address)
@@ -310,6 +320,7 @@ cdef class Namer:
                 self.variables, (2 * self.variable_room + 64) * sizeof(VariableName)
             )
             self.variable_room = 2 * self.variable_room + 64
+        owner.is_used = True
         self.variables[self.variable_count].object = number
         self.variables[self.variable_count].head = <uint32_t> head
         self.variables[self.variable_count].uses = 0

@@ -18,12 +18,14 @@ from _thread import _local as thread_local
 
 from cpython.object cimport Py_EQ, Py_NE, PyObject, PyTypeObject, destructor
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t, uintptr_t
+from libc.stdlib cimport calloc
+from libc.string cimport memset
 
 from atomsan.recorder cimport _log
 from atomsan.recorder._hot cimport RAW_WHAT, RAW_WORD, State, Thread, put, put_access
 from atomsan.recorder._raw cimport (
-    FLAG_AUGMENTED, FLAG_CALLED_BACK, FLAG_CLASS, KEY_FIELD, KEY_HASH, KEY_INDEX, KEY_NUMBER, KEY_OBJECT, KEY_STRUCTURE, KEY_WHOLE,
-    RAW_ALIAS, RAW_BEGIN, RAW_END, RAW_READ, RAW_WRITE,
+    FLAG_AUGMENTED, FLAG_CALLED_BACK, FLAG_CLASS, FLAG_KNOWN, KEY_FIELD, KEY_HASH, KEY_INDEX, KEY_NUMBER, KEY_OBJECT,
+    KEY_STRUCTURE, KEY_WHOLE, RAW_ALIAS, RAW_BEGIN, RAW_END, RAW_FIELD, RAW_HOLDS, RAW_READ, RAW_WRITE,
 )
 from atomsan.source.effects import CALLS, EFFECTS
 from atomsan.source.plan import KINDS as KIND_NAMES
@@ -286,6 +288,7 @@ cdef enum:
     MODULE = 5
     CLASS = 6            # the object is a class
     CONTAINER = 7        # has elements; `shape` says how they are named
+    HOLDER = 8           # as FIELD, and an atomic set goes through it: what it holds is logged
 
 cdef enum:
     SEQUENCE = 1     # by place
@@ -468,6 +471,10 @@ cdef Found *find_attribute(Probe *probe, PyObject *obj, bint is_store) noexcept:
         number = _log.number_of_type(<PyObject *>type)
         if number == 0:
             mode = SKIP
+    if not is_store and (mode == FIELD or mode == FIELD_OR_CLASS):
+        tell_field(obj, probe.name, probe.name_number, number)
+        if mode == FIELD and is_followed(type, probe.name, probe.name_number, number):
+            mode = HOLDER
     found = remember(probe, type)
     found.mode = mode
     found.number = number
@@ -757,6 +764,449 @@ cdef void log_known_key(
         log_at(thread, probe, op, KEY_HASH, obj, <uint64_t>PyObject_Hash(key), number)
 
 
+# --- what fields hold -----------------------------------------------------------------------------------------------
+#
+# Of fields that an atomic set goes through, and of no others, the log says which objects they hold: RAW_HOLDS, once for
+# each object as far as the tables below remember. They forget what has died, because its address may be another's.
+# Nothing here runs code of the program: values are taken where they lie, and their types are compared by address.
+
+cdef enum:
+    REMEMBERED_BITS = 11   # pairs that were logged: so many places
+    WAYS = 4               # for so many pairs each
+    LOOK_BITS = 11         # containers that were looked at
+    STAMP_BITS = 12
+    AT_ONCE = 256          # elements that are looked at before others may run
+    EACH_LOOK = 16         # elements of a container that was seen whole and has not grown: they go round
+    MOST_ROUNDS = 1 << 13
+    DEEPEST = 4            # containers in containers
+
+cdef struct Remembered:
+    uint64_t holder
+    uint64_t value
+    uint32_t name
+    uint32_t holder_stamp
+    uint32_t value_stamp
+
+cdef struct Look:
+    uint64_t holder
+    uint64_t container
+    uint32_t name
+    uint32_t stamp         # of the container
+    Py_ssize_t size
+    Py_ssize_t next        # where the next look begins
+    Py_ssize_t end         # where it ended when it was seen whole; -1: it was not, so far
+
+cdef struct Walk:
+    uint64_t holder
+    uint32_t name
+    Thread *thread         # NULL: what is new is counted, and nothing is logged yet
+    Py_ssize_t left        # elements
+    Py_ssize_t new
+    PyTypeObject *unknown  # a type that needs a number first
+    bint is_cut            # there are elements left that should be looked at now
+
+cdef list followed = []           # patterns for the names of a class and of a field
+cdef dict followed_pairs = {}     # by number of a type and of a name: whether there is a pattern for it
+cdef set told_fields = set()
+cdef Remembered *remembered = NULL
+cdef Look *looks = NULL
+cdef uint32_t *stamps = NULL      # count the deaths at addresses
+cdef uint32_t next_way = 0
+cdef PyTypeObject *last_type = NULL
+cdef uint32_t last_version = 0
+cdef uint32_t last_number = 0
+cdef object qualname_of = type.__dict__["__qualname__"].__get__
+cdef object module_of = type.__dict__["__module__"].__get__
+
+
+cdef inline uint64_t mixed_up(uint64_t one, uint64_t other) noexcept:
+    cdef uint64_t mixed = (one ^ other * <uint64_t>0xD6E8FEB86659FD93) * <uint64_t>0x9E3779B97F4A7C15
+    return mixed ^ mixed >> 31
+
+
+cdef inline uint32_t *stamp_of(uint64_t address) noexcept:
+    return stamps + (address * <uint64_t>0x9E3779B97F4A7C15 >> (64 - STAMP_BITS))
+
+
+cdef void stamp_death(uint64_t address) noexcept:
+    stamp_of(address)[0] += 1
+
+
+cdef void forget_held() noexcept:
+    global last_type
+    last_type = NULL
+    followed_pairs.clear()
+    told_fields.clear()
+    if stamps != NULL:
+        memset(remembered, 0, WAYS * sizeof(Remembered) << REMEMBERED_BITS)
+        memset(looks, 0, sizeof(Look) << LOOK_BITS)
+
+
+def follow(patterns):
+    """Log what is held by fields: pairs of patterns, for the name of the class and of the field. Adds to what is known."""
+    global remembered, looks, stamps
+    if not patterns:
+        return
+    if stamps == NULL:
+        remembered = <Remembered *>calloc(<size_t>WAYS << REMEMBERED_BITS, sizeof(Remembered))
+        looks = <Look *>calloc(<size_t>1 << LOOK_BITS, sizeof(Look))
+        stamps = <uint32_t *>calloc(<size_t>1 << STAMP_BITS, sizeof(uint32_t))
+        if remembered == NULL or looks == NULL or stamps == NULL:
+            raise MemoryError
+    followed.extend(patterns)
+    followed_pairs.clear()
+    _log.at_death(stamp_death)
+    forget_found()
+
+
+def follow_nothing():
+    """As if nobody had asked what fields hold."""
+    followed.clear()
+    followed_pairs.clear()
+    _log.at_death(NULL)
+    forget_found()
+
+
+def look_again():
+    """Another trace begins: what was logged stands in the one before."""
+    forget_held()
+
+
+cdef bint is_followed(PyTypeObject *type, PyObject *name, uint32_t name_number, uint32_t number) noexcept:
+    """Whether an atomic set goes through this field of objects of this type."""
+    cdef PyObject *saved[3]
+    if not followed:
+        return False
+    keep_error(saved)
+    try:
+        known = followed_pairs.get((number, name_number))
+        if known is None:
+            shown = qualname_of(<object>type)
+            known = followed_pairs[number, name_number] = any(
+                [field.fullmatch(<object>name) and of.fullmatch(shown) for of, field in followed]
+            )
+    except Exception:
+        known = False
+    give_error_back(saved)
+    return known
+
+
+cdef inline bint is_instance(PyObject *value) noexcept:
+    """Whether it is an object with fields that can be recorded."""
+    cdef PyTypeObject *type = Py_TYPE(value)
+    if (<_Type *>type).tp_dealloc != class_dealloc and type != namespace_type:
+        return False
+    return not (
+        PyType_Check(value) or PyModule_Check(value) or PyType_IsSubtype(type, local_type)
+        or PyType_IsSubtype(type, enum_type)
+    )
+
+
+cdef uint32_t number_of_held(PyObject *value) noexcept:
+    """The number of its type, if it is an object whose fields are recorded and the type has one; else 0."""
+    global last_type, last_version, last_number
+    cdef PyTypeObject *type = Py_TYPE(value)
+    cdef uint32_t number
+    if type == last_type and (<_Type *>type).tp_version_tag == last_version:
+        return last_number
+    if not is_instance(value):
+        return 0
+    number = _log.known_type(<PyObject *>type)
+    if number and (<_Type *>type).tp_version_tag:
+        last_type, last_version, last_number = type, (<_Type *>type).tp_version_tag, number
+    return number
+
+
+cdef bint is_of_program(PyTypeObject *type) noexcept:
+    """Whether a class without a number is one of the instrumented modules: it can get one then."""
+    cdef PyObject *saved[3]
+    cdef bint answer = False
+    if not (<_Type *>type).tp_flags & Py_TPFLAGS_HEAPTYPE:
+        return False
+    keep_error(saved)
+    try:
+        module = module_of(<object>type)
+        answer = PyUnicode_CheckExact(<PyObject *>module) and (
+            module == "__main__" or module in list(_log.namespaces.values())
+        )
+    except Exception:
+        pass
+    give_error_back(saved)
+    return answer
+
+
+cdef PyObject *value_in_dict(PyObject *obj, PyObject *name) noexcept:
+    """What an object has under this name in its own dictionary: a new reference, or NULL."""
+    cdef PyObject *names = PyObject_GenericGetDict(obj, NULL)
+    cdef PyObject *value = NULL
+    if names != NULL:
+        value = PyDict_GetItemWithError(names, name)
+        if value != NULL:
+            Py_INCREF(value)
+        Py_DECREF(names)
+    if value == NULL:
+        PyErr_Clear()
+    return value
+
+
+cdef PyObject *value_of_field(PyObject *obj, PyObject *name, bint is_cached) noexcept:
+    """The same for whatever is a field; `is_cached`: a cached property, which asking for would compute."""
+    cdef PyObject *value
+    if is_cached:
+        return value_in_dict(obj, name)
+    value = PyObject_GenericGetAttr(obj, name)
+    if value == NULL:
+        PyErr_Clear()
+    return value
+
+
+cdef extern from *:
+    """
+    enum { IN_NOTHING, IN_LIST, IN_TUPLE, IN_DICT, IN_SET, IN_DEQUE };
+    static inline int kind_of_container(PyObject *value, PyTypeObject *deque, int is_class) {
+        if (PyList_Check(value)) return IN_LIST;
+        if (PyDict_Check(value)) return IN_DICT;
+        if (PyTuple_Check(value)) return IN_TUPLE;
+        if (PyAnySet_CheckExact(value) || (is_class && PyAnySet_Check(value))) return IN_SET;
+        if (Py_TYPE(value) == deque || (is_class && PyType_IsSubtype(Py_TYPE(value), deque))) return IN_DEQUE;
+        return IN_NOTHING;
+    }
+    static inline Py_ssize_t size_of_container(PyObject *value, int kind) {
+        return kind == IN_DICT ? PyDict_Size(value) : kind == IN_SET ? PySet_GET_SIZE(value) : Py_SIZE(value);
+    }
+    /* The element at a position, which moves on; borrowed. NULL: there is none any more. */
+    static inline PyObject *element_at(PyObject *container, int kind, Py_ssize_t *position, PyTypeObject *deque) {
+        PyObject *key = NULL, *value = NULL;
+        Py_hash_t hash;
+        switch (kind) {
+        case IN_DICT: return PyDict_Next(container, position, &key, &value) ? value : NULL;
+        case IN_SET: return _PySet_NextEntry(container, position, &key, &hash) ? key : NULL;
+        }
+        if (*position >= Py_SIZE(container)) return NULL;
+        Py_ssize_t place = (*position)++;
+        if (kind == IN_LIST) return PyList_GET_ITEM(container, place);
+        if (kind == IN_TUPLE) return PyTuple_GET_ITEM(container, place);
+        value = deque->tp_as_sequence->sq_item(container, place);
+        if (value == NULL) PyErr_Clear();
+        else Py_DECREF(value);   /* the deque has it */
+        return value;
+    }
+    """
+    enum:
+        IN_NOTHING, IN_LIST, IN_TUPLE, IN_DICT, IN_SET, IN_DEQUE
+    int kind_of_container(PyObject *value, PyTypeObject *deque, int is_class)
+    Py_ssize_t size_of_container(PyObject *value, int kind)
+    PyObject *element_at(PyObject *container, int kind, Py_ssize_t *position, PyTypeObject *deque)
+
+
+cdef void walk_value(Walk *walk, PyObject *value, int depth) noexcept:
+    """What a field holds, or a container in it has: an object, or the next container."""
+    cdef bint is_class = (<_Type *>Py_TYPE(value)).tp_dealloc == class_dealloc
+    cdef int kind = kind_of_container(value, deque_type, is_class)
+    cdef uint32_t number
+    if kind and depth < DEEPEST:
+        walk_container(walk, value, kind, depth)
+    if kind and not is_class:
+        return
+    number = number_of_held(value)
+    if number:
+        note_held(walk, value, number, FLAG_KNOWN if kind else 0)
+    elif walk.unknown == NULL and walk.thread == NULL and is_instance(value) and is_of_program(Py_TYPE(value)):
+        walk.unknown = Py_TYPE(value)
+
+
+cdef void note_held(Walk *walk, PyObject *value, uint32_t number, uint32_t flags) noexcept:
+    global next_way
+    cdef uint64_t address = <uint64_t>value
+    cdef Remembered *ways = remembered + WAYS * (mixed_up(walk.holder + walk.name, address) >> (64 - REMEMBERED_BITS))
+    cdef Remembered *slot
+    cdef int i
+    for i in range(0 if flags else WAYS):
+        slot = ways + i
+        if (
+            slot.value == address and slot.holder == walk.holder and slot.name == walk.name
+            and slot.value_stamp == stamp_of(address)[0] and slot.holder_stamp == stamp_of(walk.holder)[0]
+        ):
+            return
+    if walk.thread == NULL:
+        walk.new += 1
+        return
+    if walk.new == 0:
+        return  # it came meanwhile, and there is no room
+    walk.new -= 1
+    see(address)
+    put(S, address, walk.holder, RAW_WHAT(number, walk.name), RAW_WORD(walk.thread.number, RAW_HOLDS, 0, flags))
+    next_way += 1
+    slot = ways + next_way % WAYS
+    slot.holder, slot.value, slot.name = walk.holder, address, walk.name
+    slot.holder_stamp, slot.value_stamp = stamp_of(walk.holder)[0], stamp_of(address)[0]
+
+
+cdef void walk_container(Walk *walk, PyObject *container, int kind, int depth) noexcept:
+    """Some of its elements: all of them if they are few, and others each time if they are many."""
+    cdef uint64_t address = <uint64_t>container
+    cdef Look *look = looks + (mixed_up(walk.holder + walk.name, address) >> (64 - LOOK_BITS))
+    cdef Look now
+    cdef Py_ssize_t size = size_of_container(container, kind)
+    cdef Py_ssize_t most = EACH_LOOK
+    cdef Py_ssize_t front = 0
+    cdef Py_ssize_t more = 0
+    now.holder, now.container, now.name, now.stamp = walk.holder, address, walk.name, stamp_of(address)[0]
+    now.size, now.next, now.end = size, 0, -1
+    if (
+        look.container == address and look.holder == walk.holder and look.name == walk.name and look.stamp == now.stamp
+    ):
+        now.next, now.end = look.next, look.end
+        if size > look.size and now.end >= 0:
+            # what is new stands behind what was there, or before it; in a set it can be anywhere
+            more = size - look.size if kind != IN_DICT and kind != IN_SET else 0
+            now.next, now.end = 0 if kind == IN_SET or more > EACH_LOOK else now.end, -1
+    if now.end < 0:
+        most = size + 1
+    walk_elements(walk, container, kind, depth, &front, min(more, <Py_ssize_t>EACH_LOOK))
+    if walk_elements(walk, container, kind, depth, &now.next, most):
+        now.end, now.next = now.next, 0
+    elif now.end < 0:
+        walk.is_cut = True
+    if walk.thread != NULL:
+        see(address)
+        look[0] = now
+
+
+cdef bint walk_elements(
+    Walk *walk, PyObject *container, int kind, int depth, Py_ssize_t *position, Py_ssize_t most
+) noexcept:
+    """So many elements from a position on, which moves with them. True: it came to the end."""
+    cdef PyObject *element
+    cdef Py_ssize_t before
+    while most > 0 and walk.left > 0:
+        before = position[0]
+        element = element_at(container, kind, position, deque_type)
+        if element == NULL:
+            return True
+        walk.left -= 1
+        walk_value(walk, element, depth + 1)
+        if walk.is_cut:
+            position[0] = before  # it is a container itself, and not done with
+            return False
+        most -= 1
+    return False
+
+
+cdef void prepare(Walk *walk, PyObject *obj, PyObject *name, uint32_t name_number, bint is_cached) noexcept:
+    """Count what is new in a field, and number its types, which may let other threads run."""
+    cdef PyObject *value
+    cdef PyTypeObject *type
+    cdef int times
+    for times in range(8):
+        walk.holder, walk.name, walk.thread = <uint64_t>obj, name_number, NULL
+        walk.left, walk.new, walk.unknown, walk.is_cut = AT_ONCE, 0, NULL, False
+        value = value_of_field(obj, name, is_cached)
+        if value == NULL:
+            return
+        walk_value(walk, value, 0)
+        type = walk.unknown
+        if type != NULL:
+            Py_INCREF(<PyObject *>type)
+        Py_DECREF(value)  # before other threads run: it could be the last reference by then
+        if type == NULL:
+            return
+        _log.number_of_type(<PyObject *>type)
+        Py_DECREF(<PyObject *>type)
+
+
+cdef void catch_up(
+    Walk *walk, Probe *probe, PyObject *obj, PyObject *name, uint32_t name_number, uint32_t number, bint is_cached
+) noexcept:
+    """Prepare; and of containers that are large and new, log what there will be no room for with the read."""
+    cdef Thread *thread
+    cdef PyObject *value
+    cdef int times
+    for times in range(MOST_ROUNDS):
+        prepare(walk, obj, name, name_number, is_cached)
+        if not walk.is_cut:
+            return
+        thread = ready(probe.site, <uint64_t>(walk.new + 2))
+        value = value_of_field(obj, name, is_cached) if thread != NULL else NULL
+        if value == NULL:
+            return
+        see(<uint64_t>obj)
+        put(
+            S, <uint64_t>obj, name_number, RAW_WHAT(number, probe.site), RAW_WORD(thread.number, RAW_FIELD, KEY_FIELD, 0)
+        )
+        log_held(walk, thread, value)
+        Py_DECREF(value)
+    prepare(walk, obj, name, name_number, is_cached)
+
+
+cdef void log_held(Walk *walk, Thread *thread, PyObject *value) noexcept:
+    """What a field holds now. There is room for one more than was counted."""
+    walk.thread, walk.is_cut = thread, False
+    walk.left = AT_ONCE
+    walk.new += 1
+    walk_value(walk, value, 0)
+
+
+cdef void load_followed(
+    Probe *probe, PyObject *obj, PyObject *name, uint32_t name_number, uint32_t number, uint16_t flags
+) noexcept:
+    """A read of a field, and what it holds."""
+    cdef Walk walk
+    cdef Thread *thread
+    cdef PyObject *value
+    catch_up(&walk, probe, obj, name, name_number, number, False)
+    thread = ready(probe.site, <uint64_t>(walk.new + 2))
+    if thread == NULL:
+        return
+    put_access(
+        S, <uint64_t>obj, name_number, RAW_WHAT(number, probe.site), RAW_WORD(thread.number, RAW_READ, KEY_FIELD, flags)
+    )
+    value = value_of_field(obj, name, False)
+    if value != NULL:
+        log_held(&walk, thread, value)
+        Py_DECREF(value)
+
+
+cdef void tell_field(PyObject *obj, PyObject *name, uint32_t name_number, uint32_t number) noexcept:
+    """Say once of which class the objects are that a field holds, itself or in a container."""
+    cdef PyObject *value = value_of_field(obj, name, False)
+    cdef PyObject *element = value
+    cdef PyTypeObject *type = NULL
+    cdef PyObject *saved[3]
+    cdef Py_ssize_t position
+    cdef int kind
+    cdef int depth = 0
+    cdef uint32_t held
+    while element != NULL and depth < DEEPEST:
+        kind = kind_of_container(element, deque_type, (<_Type *>Py_TYPE(element)).tp_dealloc == class_dealloc)
+        if kind == IN_NOTHING:
+            if is_instance(element):
+                type = Py_TYPE(element)
+                Py_INCREF(<PyObject *>type)
+            break
+        position = 0
+        element = element_at(element, kind, &position, deque_type)
+        depth += 1
+    Py_XDECREF(value)
+    if type == NULL:
+        return
+    held = _log.known_type(<PyObject *>type)
+    if held == 0 and is_of_program(type):
+        held = _log.number_of_type(<PyObject *>type)
+    Py_DECREF(<PyObject *>type)
+    if held == 0:
+        return
+    keep_error(saved)
+    try:
+        told = number, name_number, held
+        if told not in told_fields:
+            told_fields.add(told)
+            _log.define(["field", *told])
+    except Exception:
+        pass
+    give_error_back(saved)
+
+
 # --- attributes -----------------------------------------------------------------------------------------------------
 
 cdef PyObject *load_attr(PyObject *self, PyObject *obj) noexcept:
@@ -769,6 +1219,8 @@ cdef PyObject *load_attr(PyObject *self, PyObject *obj) noexcept:
             thread = ready(probe.site, 1)
             if thread != NULL:
                 log_at(thread, probe, RAW_READ, KEY_FIELD, obj, probe.name_number, found.number)
+        elif found.mode == HOLDER:
+            load_followed(probe, obj, probe.name, probe.name_number, found.number, probe.flags)
         elif found.mode != SKIP and not load_special(probe, obj, found.mode, found.number):
             return NULL
     return new_ref(obj)
@@ -816,7 +1268,12 @@ cdef void load_inherited(Probe *probe, PyObject *obj, uint32_t number) noexcept:
     cdef PyObject *value
     cdef PyObject *holder = holder_of(Py_TYPE(obj), probe.name)
     cdef uint32_t holder_number = _log.number_of_type(holder) if holder != NULL else 0
-    thread = ready(probe.site, 2)
+    cdef Walk walk
+    cdef bint goes_on = is_followed(Py_TYPE(obj), probe.name, probe.name_number, number)
+    walk.new = 0
+    if goes_on:
+        catch_up(&walk, probe, obj, probe.name, probe.name_number, number, False)
+    thread = ready(probe.site, <uint64_t>(walk.new + 3))
     if thread == NULL:
         return
     log_at(thread, probe, RAW_READ, KEY_FIELD, obj, probe.name_number, number)
@@ -826,6 +1283,8 @@ cdef void load_inherited(Probe *probe, PyObject *obj, uint32_t number) noexcept:
         return
     if holder_number and value == _PyType_Lookup(Py_TYPE(obj), probe.name):
         log_class_record(thread, probe, holder, holder_number, RAW_READ)
+    if goes_on:
+        log_held(&walk, thread, value)
     Py_DECREF(value)
 
 
@@ -908,20 +1367,22 @@ cdef void log_alias(Probe *probe, PyObject *obj) noexcept:
 
 cdef bint load_cached(Probe *probe, PyObject *obj, uint32_t number) noexcept:
     """functools.cached_property: the first read computes it, which is then a write."""
-    cdef PyObject *names
     cdef PyObject *value
-    cdef bint is_there
-    cdef Thread *thread = ready(probe.site, 1)
+    cdef Thread *thread
+    cdef Walk walk
+    cdef bint goes_on = is_followed(Py_TYPE(obj), probe.name, probe.name_number, number)
+    walk.new = 0
+    if goes_on:
+        catch_up(&walk, probe, obj, probe.name, probe.name_number, number, True)
+    thread = ready(probe.site, <uint64_t>(walk.new + 2))
     if thread == NULL:
         return True
     log_at(thread, probe, RAW_READ, KEY_FIELD, obj, probe.name_number, number)
-    names = PyObject_GenericGetDict(obj, NULL)
-    if names == NULL:
-        PyErr_Clear()
-        return True
-    is_there = PyDict_GetItemWithError(names, probe.name) != NULL
-    Py_DECREF(names)
-    if is_there:
+    value = value_in_dict(obj, probe.name)
+    if value != NULL:
+        if goes_on:
+            log_held(&walk, thread, value)
+        Py_DECREF(value)
         return True
     value = PyObject_GetAttr(obj, probe.name)
     if value == NULL:
@@ -962,7 +1423,7 @@ cdef void log_augmented_store(Probe *probe, PyObject *obj) noexcept:
     cdef Thread *thread
     cdef uint32_t mode = found.mode
     cdef uint32_t number = found.number
-    if mode != FIELD:
+    if mode != FIELD and mode != HOLDER:
         mode = attribute_mode(Py_TYPE(obj), probe.name, _PyType_Lookup(Py_TYPE(obj), probe.name), True)
         if mode == MODULE:
             log_module(probe, obj, RAW_WRITE)
@@ -1596,7 +2057,7 @@ cdef void log_attribute(Probe *probe, PyObject *obj, PyObject *name, uint32_t op
     cdef PyTypeObject *type = Py_TYPE(obj)
     cdef PyObject *found = _PyType_Lookup(type, name)
     cdef PyObject *saved[3]
-    cdef uint32_t mode
+    cdef uint32_t mode, own
     cdef uint32_t number = 0
     cdef uint32_t name_number = 0
     cdef Thread *thread
@@ -1604,6 +2065,7 @@ cdef void log_attribute(Probe *probe, PyObject *obj, PyObject *name, uint32_t op
         mode = FIELD if found == NULL else descriptor_mode(found, op == RAW_WRITE)
     else:
         mode = attribute_mode(type, name, found, op == RAW_WRITE)
+    own = mode
     if mode == FIELD_OR_CLASS or mode == CACHED:
         mode = FIELD
     if mode == SKIP or mode == ALIAS:
@@ -1633,6 +2095,9 @@ cdef void log_attribute(Probe *probe, PyObject *obj, PyObject *name, uint32_t op
         pass
     give_error_back(saved)
     if name_number == 0:
+        return
+    if op == RAW_READ and mode == FIELD and own != CACHED and is_followed(type, name, name_number, number):
+        load_followed(probe, obj, name, name_number, number, 0)
         return
     thread = ready(probe.site, 1)
     if thread != NULL:
@@ -2449,6 +2914,7 @@ cdef void forget_types() noexcept:
     global list_number, dict_number, cells_number
     list_number = dict_number = cells_number = 0
     forget_found()
+    forget_held()
 
 
 S = _log.state()

@@ -68,7 +68,10 @@ enum {
     RAW_HELD = 25,      /* object: a lock that was held when recording began, by this thread */
     RAW_CALLED = 26,    /* object: a primitive; it is the value of a global variable. key: address of the namespace;
                          * site: number of the name (definition "name") */
-    RAW_MADE = 27       /* object: a primitive that was made just now: what is written next may say what it is called */
+    RAW_MADE = 27,      /* object: a primitive that was made just now: what is written next may say what it is called */
+    RAW_HOLDS = 28,     /* object: is held by a field, itself or in a container; type: its own. key: the object whose
+                         * field it is; site: number of the field's name. That was accessed before, or RAW_FIELD came */
+    RAW_FIELD = 29      /* object, key: as in a read, but nothing was accessed: what the field holds follows */
 };
 
 /* What `key` is. */
@@ -113,7 +116,8 @@ enum {
     FLAG_NO_WAIT = 4,     /* a take that could not have waited */
     FLAG_CLASS = 8,       /* the object is a class, and `type` the number of that class itself */
     FLAG_QUEUE = 16,      /* KEY_STRUCTURE: of a queue. A write is a put or a get, a read is a look at its size */
-    FLAG_CALLED_BACK = 32 /* begin: of a function that a library calls back */
+    FLAG_CALLED_BACK = 32, /* begin: of a function that a library calls back */
+    FLAG_KNOWN = 64       /* RAW_HOLDS: only if the object is known already. A container has its name from its use */
 };
 
 #endif

@@ -87,6 +87,7 @@ cdef enum: NONE = 0xFFFFFFFF
 cdef enum: NOBODY = 0xFFFFFFFF
 cdef enum: AHEAD = 12
 cdef enum: SHARED = 0xFFFF
+cdef enum: HELD_BITS = 12
 
 # Kinds of entries beside those of keys.
 cdef enum:
@@ -151,6 +152,7 @@ cdef struct Object:
     uint32_t primitive
     uint8_t is_namespace
     uint8_t is_key        # of another object
+    uint8_t is_holder     # of another object, by a field that an atomic set goes through
 
 cdef struct Primitive:
     uint64_t acquires
@@ -267,6 +269,11 @@ cdef struct NewPair:
     uint32_t first
     uint32_t second
 
+cdef struct Held:
+    uint64_t object       # both by serial
+    uint64_t holder
+    uint32_t name
+
 cdef struct NewHand:
     uint64_t number
     uint32_t primitive
@@ -366,6 +373,9 @@ cdef class Resolver:
     cdef Rows new_threads         # raw number
     cdef Rows new_regions         # label
     cdef Rows new_sites           # raw number
+    cdef Rows new_holds           # of NewPair: object, the variable that holds it
+
+    cdef Held *held               # pairs that were handed out lately, by their hash: most come again
 
     # what `sift` needs to know of what came since the last time
     cdef bint sifts
@@ -422,6 +432,7 @@ cdef class Resolver:
             <size_t> self.new_entries.rows, <size_t> self.new_numbers.rows, <size_t> self.dead_variables,
             <size_t> self.dead_objects, <size_t> self.recent_threads.rows, <size_t> self.namespaces.rows,
             <size_t> self.met_threads.rows, <size_t> self.met_sites.rows, <size_t> self.new_vias.rows,
+            <size_t> self.new_holds.rows, <size_t> self.held,
         ):
             free(<void *> <size_t> block)
 
@@ -671,7 +682,7 @@ cdef class Resolver:
         obj.address, obj.serial = address, self.serial
         obj.owner = obj.number = obj.primitive = NONE
         obj.type = obj.entries = 0
-        obj.is_key = False
+        obj.is_key = obj.is_holder = False
         obj.is_namespace = self.namespaces.count != 0 and self.find(address, A_NAMESPACE, 0) != 0
         self.insert(address, AN_OBJECT, 0, row, obj)
         return row
@@ -704,7 +715,7 @@ cdef class Resolver:
         cdef Entry *entry
         cdef uint32_t number = obj.entries, thread = SHARED
         cdef size_t room
-        if obj.is_namespace or obj.is_key or obj.owner != NONE:
+        if obj.is_namespace or obj.is_key or obj.is_holder or obj.owner != NONE:
             return 0
         while number:
             entry = <Entry *> self.entries.rows + number - 1
@@ -776,6 +787,48 @@ cdef class Resolver:
             if obj.type == 0:
                 obj.type = r.type
         self.make_namespace(owner)
+        return 0
+
+    cdef int name_field(self, const RawRecord *r, const Thread *t) except -1 nogil:
+        """RAW_FIELD."""
+        if r.object == 0 or r.key_kind != KEY_FIELD:
+            self.strange += 1
+        elif not self.find(r.object, KEY_FIELD, r.key):
+            self.variable(r, t)
+        return 0
+
+    cdef int holds(self, const RawRecord *r) except -1 nogil:
+        """RAW_HOLDS. Who held something is not sifted out: what it held may be everybody's."""
+        cdef uint32_t row, holder, found
+        cdef uint64_t serial
+        cdef Object *obj
+        cdef Held *held
+        cdef NewPair *new
+        if r.object == 0 or r.key == 0 or r.site == 0:
+            self.strange += 1
+            return 0
+        found = self.find(r.key, KEY_FIELD, r.site)
+        if not found:
+            self.unmatched += 1   # its read was dropped
+            return 0
+        row = self.object_at(r.object)
+        holder = self.object_at(r.key)
+        obj = <Object *> self.objects.rows + row
+        if r.flags & FLAG_KNOWN and obj.number == NONE:
+            return 0
+        if self.held == NULL:
+            self.held = <Held *> grown(NULL, 0, sizeof(Held) << HELD_BITS)
+        (<Object *> self.objects.rows)[holder].is_holder = True
+        serial = (<Object *> self.objects.rows)[holder].serial
+        held = self.held + (raw_hash(obj.serial, r.site, serial) >> (64 - HELD_BITS))
+        if held.object == obj.serial and held.holder == serial and held.name == r.site:
+            return 0
+        held.object, held.holder, held.name = obj.serial, serial, r.site
+        if obj.type == 0:
+            obj.type = r.type
+        new = <NewPair *> new_row(&self.new_holds, sizeof(NewPair))
+        new.first = self.numbered(row, NONE, 0, KEY_FIELD, False, False)
+        new.second = (<Entry *> self.entries.rows)[found - 1].value
         return 0
 
     cdef int make_namespace(self, uint32_t row) except -1 nogil:
@@ -1208,7 +1261,9 @@ cdef class Resolver:
             return self.made(r)
         if r.op == RAW_CALLED:
             return self.called(r)
-        if r.op > RAW_MADE or not self.is_believed(r.thread):
+        if r.op == RAW_HOLDS:
+            return self.holds(r)
+        if (r.op > RAW_MADE and r.op != RAW_FIELD) or not self.is_believed(r.thread):
             self.strange += 1
             return 0
         self.need_thread(r.thread)
@@ -1216,6 +1271,8 @@ cdef class Resolver:
         if t.state >= EXITED:
             self.late += 1
             return 0
+        if r.op == RAW_FIELD:
+            return self.name_field(r, t)
         if t.pending_lock and r.op != RAW_WOKEN:
             self.acquire_pending(r.thread)
         if t.assignments:
@@ -1738,6 +1795,11 @@ cdef class Resolver:
         """How many events `take` would give."""
         return self.out_count
 
+    @property
+    def waiting_holds(self):
+        """How many holders of objects `take_symbols` would give."""
+        return self.new_holds.count
+
     def sift(self):
         """Leave out what came since the last time of objects that have died, and that one thread alone had used.
 
@@ -1825,6 +1887,13 @@ cdef class Resolver:
         self.new_objects.count = kept
         for i in range(self.new_primitives.count):
             primitives[i].via = self.placed(places, primitives[i].via)
+        pairs = <NewPair *> self.new_holds.rows
+        kept = 0
+        for i in range(self.new_holds.count):
+            pairs[kept].second = self.placed(places, pairs[i].second)
+            pairs[kept].first = pairs[i].first if pairs[i].first < base else object_places[pairs[i].first - base]
+            kept += pairs[kept].first != NONE and pairs[kept].second != NONE
+        self.new_holds.count = kept
         pairs = <NewPair *> self.new_vias.rows
         for i in range(self.new_vias.count):
             # of one that died the row may be another's by now
@@ -1879,6 +1948,7 @@ cdef class Resolver:
             "threads": taken_rows(&self.new_threads, np.dtype(np.uint32)),
             "regions": taken_rows(&self.new_regions, np.dtype(np.uint32)),
             "sites": taken_rows(&self.new_sites, np.dtype(np.uint32)),
+            "holds": taken_rows(&self.new_holds, PAIR_ROW),
         }
 
     def memory(self):

@@ -143,6 +143,10 @@ class Definitions:
         """The base classes of each class, `object` aside, by their names."""
         self.sets: dict[str, list[str]] = {}
         """The atomic sets that classes declare."""
+        self.fields: dict[str, list[str]] = {}
+        """The classes of the objects that fields were seen to hold: `Account.log` -> `Log`."""
+        self.followed: dict[str, list[str]] = {}
+        """The fields of which it is recorded what they hold, by class: globs."""
         self.names: dict[int, str] = {}
         self.names_by_hash: dict[int, str] = {}
         self.keys: dict[tuple[int, int], str] = {}
@@ -168,6 +172,8 @@ class Definitions:
             "module": self._add_module,
             "type": self._add_type,
             "name": self._add_name,
+            "field": self._add_field,
+            "follow": self._add_followed,
             "key": self._add_key,
             "thread": self._add_thread,
             "region": self._add_annotated,
@@ -202,6 +208,17 @@ class Definitions:
     def _add_name(self, number: int, text: str, hash: int) -> None:
         self._resolver.define_name(number, hash)
         self.names[number] = self.names_by_hash[hash] = str(text)
+
+    def _add_field(self, of_class: int, name: int, holds: int) -> None:
+        classes = self.fields.setdefault(f"{self.types[of_class].name}.{self.names[name]}", [])
+        if self.types[holds].name not in classes:
+            classes.append(self.types[holds].name)
+
+    def _add_followed(self, fields: Sequence[Sequence[str]]) -> None:
+        for of_class, field in fields:
+            known = self.followed.setdefault(str(of_class), [])
+            if str(field) not in known:
+                known.append(str(field))
 
     def _add_key(self, kind: int, hash: int, shown: str) -> None:
         self.keys[int(kind), int(hash)] = str(shown)

@@ -16,7 +16,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from atomsan.recorder import _log, _sync
+from atomsan.paths import hops
+from atomsan.recorder import _log, _probes, _sync
 from atomsan.recorder.options import RecordingOptions
 from atomsan.recorder.resolving import Recording
 from atomsan.recorder.session import Session, noisy
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from atomsan.source.loading import Adapter
+    from atomsan.source.spec import Specification
 
 # How long the reader sleeps between two looks at the log. The ring holds what a program logs in many times that.
 EVERY = 0.01
@@ -75,6 +77,7 @@ class InProcess:
             self._recording.output, self._recording.idle = tape.write, tape.flush_if_due
         try:
             _sync.name_again()
+            _probes.look_again()
             _log.resume()
             if seed is None:
                 yield tape
@@ -116,17 +119,29 @@ def recording(
     noise: bool = False,
     seed: int = 0,
     redact_keys: bool = False,
+    spec: Specification | str | os.PathLike[str] | None = None,
     force: bool = False,
 ) -> Iterator[Tape]:
     """Record what happens inside, into a trace at `path` or in memory; `atomsan.check` takes what it gives.
 
     Modules that are imported inside are watched. What was imported before is not: its source can only be rewritten when
-    it is loaded. `atomsan run` and `pytest --atomsan` watch everything.
+    it is loaded. `atomsan run` and `pytest --atomsan` watch everything. Of `spec`, only the atomic sets
+    matter that go through fields: what these hold is recorded then.
     """
-    options = RecordingOptions(include=include, omit=omit, redact_keys=redact_keys, cache=default_directory())
+    options = RecordingOptions(
+        include=include, omit=omit, redact_keys=redact_keys, cache=default_directory(), follow=_followed(spec)
+    )
     where = None if path is None else os.fspath(path)
     with (
         InProcess(options) as recorder,
         recorder.trace(where or "the recording", where, seed=seed if noise else None, force=force) as tape,
     ):
         yield tape
+
+
+def _followed(spec: Specification | str | os.PathLike[str] | None) -> Sequence[tuple[str, str]]:
+    if spec is None:
+        return ()
+    from atomsan.source.spec import Specification, read_spec
+
+    return hops((spec if isinstance(spec, Specification) else read_spec(spec)).sets)

@@ -94,9 +94,16 @@ class SymbolNames:
         self._labels: list[str | None] = []
         self._kinds: Counter[str] = Counter()
         self._taken: dict[str, Counter[str]] = {kind: Counter() for kind in ("threads", "locks", "sites", "labels")}
+        self.holders: dict[str, list[str]] = {}
+        """The fields that objects are held by, as far as it was asked for."""
+        self._held: set[tuple[int, int]] = set()
+        """Objects and the variables that hold them, as they came so far."""
+        self._unused: dict[int, list[int]] = {}
+        """The variables that hold objects of which no field was used so far."""
 
     def add(self, new: dict[str, NDArray[Any]]) -> None:
         self._namer.add(new["objects"], new["variables"])
+        self._add_holders(new["holds"], new["variables"])
         for use in new["primitives"].tolist():
             self._uses.append(_Use(*use))
             self._labels.append(None)
@@ -119,6 +126,26 @@ class SymbolNames:
             self._add_region(number)
         for number in new["sites"].tolist():
             self._add_site(number)
+
+    def _add_holders(self, holds: NDArray[Any], variables: NDArray[Any]) -> None:
+        """Take in which variables hold which objects. An object that nobody uses is of no interest to any set."""
+        if self._unused and len(variables):
+            for number in set(variables["object"].tolist()) & self._unused.keys():
+                for variable in self._unused.pop(number):
+                    self._add_holder(number, variable)
+        for number, variable in holds.tolist():
+            if (number, variable) in self._held:
+                continue
+            self._held.add((number, variable))
+            if self._namer.is_used(number):
+                self._add_holder(number, variable)
+            else:
+                self._unused.setdefault(number, []).append(variable)
+
+    def _add_holder(self, number: int, variable: int) -> None:
+        known = self.symbols.variables.get
+        holder = f"{known(variable, 'object')}.{known(variable, 'field')}"
+        self.holders.setdefault(self._namer.object_name(number), []).append(holder)
 
     def _add(self, table: SymbolTable, name: str) -> int:
         return table.names.add(self._unique(table.kind, name))
@@ -243,7 +270,7 @@ class Recording:
         self._ring: RingReader | None = RingReader(self.memory)
         self._resolver = Resolver(sifts=not keeps_unshared)
         self.definitions = Definitions(self._resolver, directory)
-        self._names = SymbolNames(self.symbols, self.definitions)
+        self._names = self._new_names()
         self._closed = False
         self._lost = 0
 
@@ -255,7 +282,12 @@ class Recording:
         self.events = 0
         self._resolver = Resolver(sifts=not self._keeps_unshared)
         self.definitions.go_on_with(self._resolver)
-        self._names = SymbolNames(self.symbols, self.definitions)
+        self._names = self._new_names()
+
+    def _new_names(self) -> SymbolNames:
+        names = SymbolNames(self.symbols, self.definitions)
+        self.meta.holders = names.holders
+        return names
 
     def end(self) -> None:
         """The trace is all there: resolve what is left of it."""
@@ -361,14 +393,14 @@ class Recording:
         messages = self._incoming.read()
         for message in messages:
             self.definitions.add(message)
-        if messages:
-            self.meta.classes, self.meta.sets = self.definitions.bases, self.definitions.sets
+        self.meta.classes, self.meta.sets = self.definitions.bases, self.definitions.sets
+        self.meta.fields, self.meta.followed = self.definitions.fields, self.definitions.followed
         if messages and self.definitions.facts:
             for fact in _FACTS:
                 setattr(self.meta, fact, self.definitions.facts.get(fact, getattr(self.meta, fact)))
 
     def _give(self) -> None:
-        if not self._resolver.waiting_events:
+        if not self._resolver.waiting_events and not self._resolver.waiting_holds:
             return
         if not self._keeps_unshared:
             self._resolver.sift()

@@ -19,6 +19,8 @@ from contextlib import ExitStack, contextmanager
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from atomsan.errors import InputError
+from atomsan.paths import hops, pattern_of
 from atomsan.recorder import _log, _probes, _sync, primitives
 from atomsan.recorder.options import RecordingOptions
 from atomsan.source.cache import CodeCache
@@ -83,6 +85,8 @@ class Session:
             undo.callback(_probes.set_invokes, None)
             _probes.set_awaited(_sync.awaited)
             undo.callback(_probes.set_awaited, None)
+            undo.callback(_probes.follow_nothing)
+            self._follow(self._options.follow)
             if self._options.noise:
                 undo.enter_context(noisy(self._options.seed))
             self._undo = undo.pop_all()
@@ -149,11 +153,18 @@ class Session:
 
     def _probes_for(self, plan: Plan, source: str) -> list[Any]:
         """The probes of a plan. Whoever reads the log is told about them first."""
+        self._follow(_hops_of(plan))
         first = self._next_site
         self._next_site += len(plan.probes)
         self._send(["module", {"first_site": first, "plan": plan._asdict(), "source": source}])
         probes: list[Any] = _probes.make_probes(plan, first)
         return probes
+
+    def _follow(self, fields: Sequence[tuple[str, str]]) -> None:
+        """From now on, record what these fields hold."""
+        if fields:
+            self._send(["follow", [list(field) for field in fields]])
+            _probes.follow([(pattern_of([of_class]), pattern_of([field])) for of_class, field in fields])
 
     def promote(self, function: object) -> None:
         """A function is about to be the first that a thread calls: its loops become regions of their own."""
@@ -231,6 +242,17 @@ class _Loaded(NamedTuple):
 def _bound(code: CodeType, probes: Sequence[Any]) -> CodeType:
     """The code with its probes. What it calls is known not to be called back."""
     return _probes.mark_recorded(bind(code, probes.__getitem__))
+
+
+def _hops_of(plan: Plan) -> Sequence[tuple[str, str]]:
+    """The fields that the atomic sets go through that a module declares."""
+    sets: dict[str, list[str]] = {}
+    for name, *paths in plan.sets:
+        sets.setdefault(name, []).extend(paths)
+    try:
+        return hops(sets)
+    except InputError:
+        return ()  # `atomic_set` says so itself
 
 
 def _text(source: str | bytes) -> str:

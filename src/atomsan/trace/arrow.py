@@ -99,6 +99,7 @@ _META_TYPES: dict[str, Any] = {
     "sets": dict | None,
     "fields": dict | None,
     "holders": dict | None,
+    "followed": dict | None,
     "numbered_sites": dict | None,
 }
 
@@ -118,6 +119,7 @@ def meta_content(meta: TraceMeta, symbols: Symbols, events: int, *, complete: bo
         "sets": meta.sets,
         "fields": meta.fields,
         "holders": meta.holders,
+        "followed": meta.followed,
         "source": meta.source,
         "tool": f"atomsan {__version__}",
     }
@@ -140,7 +142,7 @@ def trace_meta(content: Any, symbols: Symbols, format: str, source: str) -> Trac
     for key in ("events", "seconds"):
         if known[key] is not None and not 0 <= known[key] < float("inf"):
             raise InputError(f"{key!r} is out of range", source=source)
-    for key in ("classes", "sets", "fields", "holders"):
+    for key in ("classes", "sets", "fields", "holders", "followed"):
         known[key] = _lists(key, known[key] or {}, source)
     numbered = known.pop("numbered_sites")
     if numbered is not None:

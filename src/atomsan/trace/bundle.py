@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -43,6 +44,11 @@ if TYPE_CHECKING:
 EVENTS = "events.arrows"
 META = "meta.json"
 
+# What is known of the trace can be large (`holders`). Then a flush leaves it as it is for so many times as long as it
+# takes to write, so that it never takes more than a small part of the time.
+META_SMALL = 1 << 20
+META_WAITS = 20
+
 # In one thread: the other core validates and checks meanwhile.
 _READ_OPTIONS = pa.ipc.IpcReadOptions(use_threads=False)
 
@@ -62,6 +68,7 @@ class BundleWriter:
         self._meta = meta
         self._events = 0
         self._meta_text = ""
+        self._meta_due = 0.0
         self._final_bytes = 0
         self._written = dict.fromkeys(KINDS, 0)
         self._write_meta(complete=False)
@@ -82,7 +89,8 @@ class BundleWriter:
     def flush(self) -> None:
         """See to it that the bundle knows the symbols and what is known of the trace so far."""
         self._write_symbols()
-        self._write_meta(complete=False)
+        if len(self._meta_text) < META_SMALL or time.monotonic() >= self._meta_due:
+            self._write_meta(complete=False)
 
     @property
     def bytes(self) -> int:
@@ -113,6 +121,7 @@ class BundleWriter:
             self._written[kind] = start
 
     def _write_meta(self, *, complete: bool) -> None:
+        start = time.monotonic()
         content = meta_content(self._meta, self._symbols, self._events, complete=complete)
         text = json.dumps(content, indent=1) + "\n"
         if text != self._meta_text:
@@ -121,6 +130,8 @@ class BundleWriter:
             partial.write_text(text)
             os.replace(partial, self._directory / META)
             self._meta_text = text
+        now = time.monotonic()
+        self._meta_due = now + META_WAITS * (now - start)
 
 
 class BundleSource:

@@ -29,5 +29,7 @@ class TraceMeta:
     holders: dict[str, list[str]] = field(default_factory=dict)
     """The fields that an object was held by, for the fields that an atomic set goes through: `Log #1` ->
     `Account #1.log`."""
+    followed: dict[str, list[str]] = field(default_factory=dict)
+    """The fields, by class, of which it was recorded what they hold. Both are globs, as the atomic sets have them."""
     warnings: list[str] = field(default_factory=list)
     """What a reader had to say about the input and could live with."""

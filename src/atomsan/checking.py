@@ -23,7 +23,7 @@ from atomsan.errors import InputError
 from atomsan.explaining import explained
 from atomsan.findings.report import NamedTransactions, Report, TraceFacts, Verdict
 from atomsan.material import Material, is_over, is_recorded, marked_regions
-from atomsan.setwise import SetRun
+from atomsan.setwise import SetRun, unrecorded
 from atomsan.source.spec import Specification, read_spec
 from atomsan.trace.events import Op
 from atomsan.trace.validation import Checked
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from atomsan.checkers.flat import FlatBatch
     from atomsan.checkers.meeting import Meeting
     from atomsan.checkers.results import Result
-    from atomsan.findings.finding import Finding, ShownStep
+    from atomsan.findings.finding import Finding
     from atomsan.findings.making import Namer
     from atomsan.material import Watching
     from atomsan.trace.trace import Trace
@@ -99,6 +99,7 @@ def check(
             inside = _inside_sets(material, rules, one.meetings, deadline, watching)
             across, stopped = _across_sets(material, findings, inside, one.meetings, is_ours, deadline, watching)
             inside.findings.extend(across)
+            findings = inside.run.with_sets(findings) if inside.run else findings
         findings = _sorted_out(findings, inside, is_ours)
     if explain and not stopped and any(finding.witness for finding in findings):
         findings, stopped = explained(material, (cycle or one).source, findings, _ours(one, rules), deadline, watching)
@@ -314,11 +315,11 @@ def _ours(run: _Pass, rules: Specification) -> Callable[[str], bool]:
 
 
 class _Inside(NamedTuple):
-    """What was found in data alone, why it was stopped if it was, and which accesses are in no set together."""
+    """What was found in data alone, why it was stopped if it was, and the run that knows the sets."""
 
     findings: list[Finding]
     stopped: str | None
-    are_apart: Callable[[ShownStep, ShownStep], bool] | None = None
+    run: SetRun | None = None
 
 
 def _inside_sets(
@@ -330,7 +331,7 @@ def _inside_sets(
     try:
         run = SetRun(material, "projection", rules.sets or None, deadline=deadline, only=meetings)
         run.run(watching)
-        return _Inside(run.findings(), run.stopped, run.are_apart)
+        return _Inside(run.findings(), run.stopped, run)
     except KeyboardInterrupt:  # between the passes
         return _Inside([], "interrupted")
 
@@ -352,14 +353,14 @@ def _across_sets(
     from atomsan.findings.counting import ACROSS, is_of_data, judged
 
     by_locks = any(is_ours(finding.region) and not is_of_data(finding) for finding in findings)
-    if inside.stopped or inside.are_apart is None or not by_locks:
+    if inside.stopped or inside.run is None or not by_locks:
         return [], inside.stopped
     everything = {"*": ["*"]}
     try:
         run = SetRun(material, "projection", everything, everything, deadline=deadline, only=meetings)
         run.run(watching)
         known = {finding.id for finding in (*inside.findings, *findings)}
-        found = judged(run.findings(), inside.are_apart)
+        found = judged(run.findings(), inside.run.are_apart)
         return [one for one in found if one.why == ACROSS and one.id not in known], run.stopped
     except KeyboardInterrupt:
         return [], "interrupted"
@@ -377,7 +378,7 @@ def _sorted_out(findings: list[Finding], inside: _Inside, is_ours: Callable[[str
     """Findings and notes of a recorded program. A note says why it is none."""
     from atomsan.findings.counting import of_different_objects, sorted_out
 
-    are_apart = inside.are_apart or of_different_objects
+    are_apart = inside.run.are_apart if inside.run else of_different_objects
     found, notes = sorted_out(findings, inside.findings, is_ours, are_apart, is_settled=inside.stopped is None)
     return [*found, *notes]
 
@@ -443,7 +444,7 @@ def _report(
         reason=next((result.reason for result in results if result.reason), None) if verdict == "unknown" else None,
         stopped=stopped,
         repairs=original.repairs.lines() if isinstance(original, Checked) else [],
-        warnings=list(meta.warnings),
+        warnings=[*meta.warnings, *(unrecorded(rules.sets, meta) if run.is_recorded else ())],
         divided={**meta.sets, **rules.sets},
         held=meta.fields,
     )

@@ -374,10 +374,10 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         name="spec",
-        verbs=_CHECKING,
+        verbs=(*_CHECKING, "record"),
         type=str,
         metavar="FILE",
-        help="The atomicity specification: which regions are meant to be atomic.",
+        help="The atomicity specification: which regions are meant to be atomic, and which data belongs together.",
         example="--spec spec.toml",
     ),
     Option(

@@ -134,10 +134,12 @@ class Plugin:
 
     def __init__(self, config: pytest.Config, options: argparse.Namespace) -> None:
         from atomsan.errors import AtomSanError
+        from atomsan.paths import hops
 
         try:
             self._values = _resolved(config, options)
             self._specification = _specification(self._values)
+            self._follow = hops(self._specification.sets)
             self._report_file = _report_file(options.atomsan_report)
         except AtomSanError as error:
             raise pytest.UsageError(f"AtomSan: {error}") from error
@@ -164,6 +166,7 @@ class Plugin:
                 project=str(config.rootpath),
                 redact_keys=self._values["redact_keys"],
                 cache=default_directory(),
+                follow=self._follow,
             ),
             adapters=[with_assertions_rewritten(config)],
         )

@@ -11,6 +11,7 @@ import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 import numpy as np
@@ -32,12 +33,13 @@ from atomsan.checkers.atomic_sets import (
     witness_of,
 )
 from atomsan.checkers.results import TransactionList
-from atomsan.checkers.sets import Declared, Layout, Marking, Objects, Only, Prefixes, SetModel
+from atomsan.checkers.sets import Declared, Layout, Marking, Names, Objects, Only, Prefixes, SetModel
 from atomsan.checkers.violating_units import ViolatingUnits
 from atomsan.errors import InputError
 from atomsan.explaining import explained
 from atomsan.findings.report import NamedTransactions, Report, SetFacts, TraceFacts
 from atomsan.material import Material, is_over, is_recorded, marked_regions
+from atomsan.paths import Hop, hops
 from atomsan.source.spec import Specification, read_spec
 from atomsan.trace.validation import Checked
 
@@ -47,6 +49,7 @@ if TYPE_CHECKING:
     from atomsan.findings.finding import Finding, ShownStep
     from atomsan.material import Opened, Watching
     from atomsan.trace.events import Batch
+    from atomsan.trace.meta import TraceMeta
     from atomsan.trace.trace import Trace
     from atomsan.types import EventSource, Reopenable
 
@@ -131,10 +134,13 @@ class SetRun:
         """With `only`, sets are left out in which nothing can be wrong. The symbols of the trace must be complete."""
         self._material = material
         self._method = method
+        self.sets: Sets = {} if declared is not None or sets is None else sets
+        """What was said of the fields of classes, if the trace is of a recorded program."""
         self._deadline = deadline
         self.source = material.open(AT_ONCE)
         self.is_recorded = is_recorded(self.source)
         layout = self._layout(sets, declared)
+        self._objects = layout if isinstance(layout, Objects) else None
         if self.is_recorded and declared is None:
             layout = Marking(layout, material.spec.names)
         self.model = SetModel(self.source.symbols, layout, only)
@@ -147,7 +153,8 @@ class SetRun:
 
     def _layout(self, sets: Sets | None, declared: Sets | None) -> Layout:
         if self.is_recorded and declared is None:
-            return Objects(self.source.meta.classes, {**self.source.meta.sets, **(sets or {})})
+            meta = self.source.meta
+            return Objects(meta.classes, {**meta.sets, **(sets or {})}, meta.holders)
         return Prefixes() if sets is None else Declared(sets, declared)
 
     def run(self, watching: Watching) -> None:
@@ -279,7 +286,7 @@ class SetRun:
         from atomsan.findings.counting import judged
         from atomsan.findings.making import Namer, findings_of
 
-        findings = findings_of(witnesses, Namer(self.source))
+        findings = self.with_sets(findings_of(witnesses, Namer(self.source)))
         return judged(findings, self.are_apart) if self.is_recorded and judge else findings
 
     def are_apart(self, one: ShownStep, other: ShownStep) -> bool:
@@ -287,6 +294,14 @@ class SetRun:
         sets_of, variables = self.model.layout.sets_of, self.source.symbols.variables
         mine, theirs = ({belongs.set for belongs in sets_of(variables, step.target)} for step in (one, other))
         return mine.isdisjoint(theirs)
+
+    def with_sets(self, findings: list[Finding]) -> list[Finding]:
+        """The same, with the sets that their steps are in, if there are sets that span objects."""
+        if self._objects is None or not self._objects.spans:
+            return findings
+        from atomsan.findings.making import in_sets
+
+        return in_sets(findings, partial(self._objects.spanned, self.source.symbols.variables))
 
     def facts(self) -> dict[str, SetFacts]:
         """What there is to say of each set, by its name."""
@@ -321,6 +336,28 @@ class _Finding(NamedTuple):
 
     def finish(self) -> None:
         pass
+
+
+def unrecorded(sets: Sets, meta: TraceMeta) -> list[str]:
+    """What to warn of: sets that go through fields of which it was not recorded what they hold."""
+    missing = [
+        field
+        for hop in hops(sets)
+        if hop.field not in meta.followed.get(hop.of_class, ())
+        for field in sorted(meta.fields)
+        if _is_of(hop, field)
+        and not any(_is_of(Hop(of_class, one), field) for of_class, fields in meta.followed.items() for one in fields)
+    ]
+    if not missing:
+        return []
+    shown = ", ".join(dict.fromkeys(missing))
+    return [f"what these fields hold was not recorded, so sets end there: {shown}; record with this specification"]
+
+
+def _is_of(hop: Hop, field: str) -> bool:
+    """Whether a field, `Account.log`, is one that a path goes through there."""
+    of_class, _, name = field.rpartition(".")
+    return name in Names([hop.field]) and of_class in Names([hop.of_class])
 
 
 def _report(
@@ -364,7 +401,7 @@ def _report(
         reason=_reason(run) if serializable is None else None,
         stopped=stopped or run.stopped or (of_marked.stopped if of_marked else None),
         repairs=original.repairs.lines() if isinstance(original, Checked) else [],
-        warnings=[*meta.warnings, *_caps(facts)],
+        warnings=[*meta.warnings, *_caps(facts), *(unrecorded(run.sets, meta) if run.is_recorded else ())],
         divided={**meta.sets, **rules.sets} if run.is_recorded else {},
         held=meta.fields,
         patterns=dict(sorted(patterns.items(), key=lambda item: int(item[0]))),

@@ -8,6 +8,7 @@ import pytest
 from atomsan.checkers.atomic_sets import Learning, Units
 from atomsan.checkers.sets import Marking, Objects, SetModel
 from atomsan.checkers.units import RowKind
+from atomsan.errors import InputError
 from atomsan.trace.events import Batch, Op
 from atomsan.trace.symbols import Symbols
 
@@ -152,3 +153,138 @@ def test_what_was_learned_stays_when_there_is_more_to_know() -> None:
     model.grow()
     assert model.kind_names == ["Account", "bank", "Log"]
     assert model.on.tolist() == [[0, 1, 0], [0, 0, 1]]
+
+
+# Sets that span objects
+
+SPANNED = [
+    ("Account #1", None, "checking", "Account"),
+    ("Account #1", None, "log", "Account"),
+    ("Account #1", None, "name", "Account"),
+    ("Log #1", None, "entries", "Log"),
+    ("Log #1", None, "file", "Log"),
+    ("Log.entries (Log #1)", "Log #1", "[...]", "Log.entries"),
+    ("File #1", None, "size", "File"),
+    ("Log #2", None, "entries", "Log"),
+]
+HOLDERS = {"Log #1": ["Account #1.log"], "File #1": ["Log #1.file"]}
+
+
+def spanning(sets: dict[str, list[str]], holders: dict[str, list[str]] = HOLDERS) -> dict[str, set[str]]:
+    """The sets that each variable is in."""
+    made = symbols(*SPANNED, regions={})
+    layout = Objects(sets=sets, holders=holders)
+    return {
+        name.rpartition(" (")[0] if " (Account" in name or " (File" in name else name: {
+            belongs.set for belongs in layout.sets_of(made.variables, number)
+        }
+        for number, name in enumerate(made.variables)
+    }
+
+
+def members(sets: dict[str, list[str]], name: str, holders: dict[str, list[str]] = HOLDERS) -> set[str]:
+    """The variables that are in a set."""
+    return {variable for variable, found in spanning(sets, holders).items() if name in found}
+
+
+CHECKING, LOG, NAME = "Account.checking", "Account.log", "Account.name"
+ENTRIES, ELEMENT, FILE = "Log.entries (Log #1)", "Log.entries.[...] (Log.entries (Log #1))", "Log.file (Log #1)"
+
+
+@pytest.mark.parametrize(
+    ("paths", "expected"),
+    [
+        (["checking"], {CHECKING}),
+        (["log"], {LOG}),
+        (["log.entries"], {LOG, ENTRIES, ELEMENT}),
+        (["checking", "log.entries"], {CHECKING, LOG, ENTRIES, ELEMENT}),
+        (["l?g.e*"], {LOG, ENTRIES, ELEMENT}),
+        (["log.*"], {LOG, ENTRIES, ELEMENT, FILE}),
+        (["*.entries"], {CHECKING, LOG, NAME, ENTRIES, ELEMENT}),  # what is on the way, whatever it holds
+        (["log.file.size"], {LOG, FILE, "File.size"}),
+        (["log.*.size"], {LOG, ENTRIES, ELEMENT, FILE, "File.size"}),
+        (["log.**"], {LOG, ENTRIES, ELEMENT, FILE, "File.size"}),
+        (["log.file.**"], {LOG, FILE, "File.size"}),
+        (["**"], {CHECKING, LOG, NAME, ENTRIES, ELEMENT, FILE, "File.size"}),
+        (["log.file"], {LOG, FILE}),
+        (["log.nothing"], {LOG}),
+        (["name.entries"], {NAME}),
+    ],
+)
+def test_paths(paths: list[str], expected: set[str]) -> None:
+    assert members({"Account": paths}, "Account #1 (set)") == expected
+
+
+@pytest.mark.parametrize("path", ["", ".", "a.", ".a", "a..b", "**.a", "a.**.b", "a.b**", "***"])
+def test_paths_that_are_none(path: str) -> None:
+    with pytest.raises(InputError, match=r"^'sets.Account': .* is no path of fields: "):
+        Objects(sets={"Account": ["a", path]})
+
+
+def test_what_a_set_takes_is_not_in_the_default_set_of_its_object() -> None:
+    found = spanning({"Account": ["checking", "log.entries"]})
+    assert found[ENTRIES] == {"Account #1 (set)"}
+    assert found[FILE] == {"Log #1"}
+    assert found[NAME] == {"Account #1.name"}
+    assert found["Log.entries (Log #2)"] == {"Log #2"}  # nobody holds it
+
+
+def test_a_field_that_its_own_class_names_is_in_both() -> None:
+    found = spanning({"Account:money": ["checking", "log.*"], "Log": ["entries"]})
+    assert found[ENTRIES] == {"Account #1 (money)", "Log #1 (set)"}
+    assert found[FILE] == {"Account #1 (money)"}
+    assert found["Log.entries (Log #2)"] == {"Log #2 (set)"}
+
+
+def test_an_object_with_two_holders_is_in_the_sets_of_both() -> None:
+    holders = {"Log #1": ["Account #1.log", "Account #2.log", "Other #1.log"]}
+    assert spanning({"Account": ["log.entries"]}, holders)[ENTRIES] == {"Account #1 (set)", "Account #2 (set)"}
+
+
+def test_circles_and_many_ways_come_to_an_end() -> None:
+    """A ring of objects in which each also holds each other: there are more ways through it than could be walked."""
+    size = 60
+    holders = {f"Node #{n}": [f"Node #{m}.next{m}" for m in range(size) if m != n] for n in range(size)}
+    holders["Node #0"].append("Ring #1.head")
+    holders["Ring #1"] = ["Node #3.ring"]
+    made = symbols(
+        *[(f"Node #{n}", None, "value", "Node") for n in range(size)],
+        *(("Ring #1", None, "size", "Ring"), ("Ring #1", None, "head", "Ring")),
+        regions={},
+    )
+    layout = Objects(sets={"Ring": ["head.**"]}, holders=holders)
+    found = [layout.sets_of(made.variables, number) for number in range(len(made.variables))]
+    assert {tuple(belongs) for belongs in found} == {(("Ring #1 (set)", "Ring"),)}  # its size is reached as well
+
+
+def test_a_long_list_is_walked_once() -> None:
+    size = 20_000
+    holders = {f"Node #{n}": [f"Node #{n - 1}.next" if n else "List #1.head"] for n in range(size)}
+    made = symbols(*[(f"Node #{n}", None, "value", "Node") for n in range(size)], regions={})
+    layout = Objects(sets={"List": ["head.**"]}, holders=holders)
+    assert all(layout.sets_of(made.variables, n)[0].set == "List #1 (set)" for n in range(size))
+
+
+def test_methods_of_what_a_set_takes_are_units_on_it() -> None:
+    regions: dict[str, dict[str, str]] = {
+        "bank:Log.add": {},
+        "bank:Log.size": {},
+        "bank:Account.move": {},
+        "bank:File.write": {},
+        "bank:twice": {"flow": "log size add"},
+    }
+    model = SetModel(symbols(*SPANNED, regions=regions), Objects(sets={"Account": ["log.entries"]}, holders=HOLDERS))
+    model.grow()
+    of_account = model.on[:, model.kind_names.index("Account")]
+    names = list(regions)
+    assert {names[region] for region in of_account.nonzero()[0]} == set(names) - {"bank:File.write"}
+
+
+def test_the_sets_of_a_step_where_sets_span() -> None:
+    made = symbols(*SPANNED, regions={})
+    layout = Objects({"Account": ["Base"]}, {"Account": ["checking", "log.entries"]}, HOLDERS)
+    model = SetModel(made, layout)
+    model.grow()
+    entries = layout.spanned(made.variables, 3)
+    assert entries == {"Account #1 (set)": frozenset({"Account", "Base", "Log"})} == layout.spanned(made.variables, 0)
+    assert Objects(sets={"Account": ["checking"]}, holders=HOLDERS).spanned(made.variables, 0) == {}

@@ -32,7 +32,7 @@ OPS = (
 )
 KEYS = ("none", "field", "index", "hash", "number", "object", "structure", "whole")
 HANDS = ("plain", "item", "permit", "start", "nothing")
-FLAGS = {"augmented": 1, "loop": 2, "no_wait": 4, "class": 8, "queue": 16, "known": 32}
+FLAGS = {"augmented": 1, "loop": 2, "no_wait": 4, "class": 8, "queue": 16, "called_back": 32, "known": 64}
 
 
 def record(

@@ -10,13 +10,12 @@ one kind.
 
 from __future__ import annotations
 
-import fnmatch
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
+from atomsan.paths import ANY_DEPTH, check_sets, class_part, parts_of, pattern_of
 from atomsan.trace.regions import CALLBACK, PARTS
 from atomsan.trace.symbols import class_of
 
@@ -108,28 +107,61 @@ class Objects:
     (DESIGN section 8). `bases` are the names of the base classes of each class. `sets` divides the fields of classes
     differently: `{"Account": ["checking", "savings"], "Account:log": ["entries"]}`; of a class that it names, each
     field that it does not name is a set of its own.
+
+    A set can span objects: `"log.entries"` is a field of what the field `log` holds, by `holders` (`Log #1` ->
+    `Account #1.log`). What it takes is in it, and in the default set of its own object no more. The methods of the
+    classes that it takes something of are units on it too.
     """
 
     learns = True
     fixed: Sequence[Belongs] = ()
 
     def __init__(
-        self, bases: Mapping[str, Sequence[str]] | None = None, sets: Mapping[str, Iterable[str]] | None = None
+        self,
+        bases: Mapping[str, Sequence[str]] | None = None,
+        sets: Mapping[str, Iterable[str]] | None = None,
+        holders: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
+        check_sets(sets or {})
         self._bases = bases or {}
-        self._divided = [(name, Names([name.partition(":")[0]]), Names(globs)) for name, globs in (sets or {}).items()]
+        self._divided = [_Rule(name, paths) for name, paths in (sets or {}).items()]
+        self._holders = holders or {}
+        self.spans = any(path.goes_on for rule in self._divided for path in rule.paths)
+        """Whether there are sets that go through fields."""
+        self._reached: dict[str, list[_Reached]] | None = None
+        self._taken: dict[str, set[str]] = {}
+        """By kind, the classes of objects that sets of this kind have taken something of."""
 
     def sets_of(self, variables: SymbolTable, variable: int) -> Sequence[Belongs]:
         of = variables.get(variable, "owner") or variables.get(variable, "object")
         if of is None:
             return (Belongs(variables[variable], ""),)
         kind = class_of(of)
-        divided = [(name, fields) for name, classes, fields in self._divided if kind in classes]
-        if not divided:
+        divided = [rule for rule in self._divided if kind in rule.classes]
+        if not divided and not self.spans:
             return (Belongs(of, kind),)
         field = self._field(variables, variable, kind)
-        found = [Belongs(f"{of}{_suffix(name)}", kind) for name, fields in divided if field in fields]
-        return found or (Belongs(f"{of}.{field}", kind),)
+        found = [Belongs(f"{of}{rule.suffix}", kind) for rule in divided if rule.takes(field)]
+        if self.spans:
+            found += self._spanning(of, kind, field)
+        if found:
+            return list(dict.fromkeys(found))
+        return (Belongs(f"{of}.{field}" if divided else of, kind),)
+
+    def _spanning(self, of: str, kind: str, field: str) -> Iterable[Belongs]:
+        """The sets of other objects, and of this one, that a field of an object is reached by."""
+        if self._reached is None:
+            self._reached = _reached_from(self._divided, self._holders)
+        for belongs, path, matched in self._reached.get(of, ()):
+            if path.takes(matched, field):
+                self._taken.setdefault(belongs.kind, set()).add(kind)
+                yield belongs
+
+    def spanned(self, variables: SymbolTable, variable: int) -> dict[str, frozenset[str]]:
+        """The sets that a variable is in, each with the classes whose methods are units on it; none if no set spans."""
+        if not self.spans:
+            return {}
+        return {name: frozenset(self._families(kind)) for name, kind in self.sets_of(variables, variable)}
 
     def _field(self, variables: SymbolTable, variable: int, kind: str) -> str:
         """The field of the object that a location is, or that the container is in: `items` of `Account.items[0]`."""
@@ -139,7 +171,7 @@ class Objects:
         return path.removeprefix(f"{kind}.").partition(".")[0].partition("[")[0]
 
     def mark(self, on: Matrix, regions: SymbolTable, kinds: Sequence[str]) -> None:
-        families = [frozenset(self._family(kind)) for kind in kinds]
+        families = [frozenset(self._families(kind)) for kind in kinds]
         methods: dict[str, set[str]] = {}
         for region in range(len(on)):
             of_class, _, method = regions[region].partition(":")[2].rpartition(".")
@@ -154,6 +186,10 @@ class Objects:
                 for kind, family in enumerate(families):
                     if of_class in family or any(_calls(line, known[kind]) for line in flows):
                         on[region, kind] = 1
+
+    def _families(self, kind: str) -> set[str]:
+        """The classes whose methods are units on sets of a kind."""
+        return self._family(kind).union(*(self._family(taken) for taken in self._taken.get(kind, ())))
 
     def _family(self, kind: str) -> set[str]:
         """A class and its bases."""
@@ -183,9 +219,91 @@ class Marking:
                 on[region] = 1
 
 
-def _suffix(name: str) -> str:
-    """What stands behind the object in the name of a set, when its class is divided."""
-    return f" ({name.partition(':')[2] or 'set'})"
+class _Path:
+    """Which fields a set takes, by the way to them. The fields on the way belong to it too."""
+
+    def __init__(self, path: str) -> None:
+        parts = parts_of(path)
+        self._is_deep = parts[-1] == ANY_DEPTH
+        self._parts = [Names([part]) for part in (parts[:-1] if self._is_deep else parts)]
+        self.goes_on = self._is_deep or len(parts) > 1
+        """Whether it goes through a field."""
+
+    def takes(self, matched: int, field: str) -> bool:
+        """Whether a field of an object belongs to the set, if so many parts of the path lead to the object."""
+        return field in self._parts[matched] if matched < len(self._parts) else self._is_deep
+
+    def after(self, matched: int, field: str) -> int | None:
+        """How many parts of the path lead to what the field holds. None: it ends before that."""
+        if not self.takes(matched, field):
+            return None
+        if matched + 1 < len(self._parts) or (self._is_deep and matched < len(self._parts)):
+            return matched + 1
+        return matched if self._is_deep else None
+
+
+class _Rule:
+    """One set of the objects of some classes."""
+
+    def __init__(self, name: str, paths: Iterable[str]) -> None:
+        self.classes = Names([class_part(name)])
+        self.paths = [_Path(path) for path in paths]
+        self.suffix = f" ({name.partition(':')[2] or 'set'})"
+        """What stands behind the object in the name of the set."""
+
+    def takes(self, field: str) -> bool:
+        """Whether a field of the object itself belongs to the set."""
+        return any(path.takes(0, field) for path in self.paths)
+
+
+class _Reached(NamedTuple):
+    """An object is reached from the one whose set this is, by so many parts of the path."""
+
+    belongs: Belongs
+    path: _Path
+    matched: int
+
+
+def _reached_from(rules: Sequence[_Rule], holders: Mapping[str, Sequence[str]]) -> dict[str, list[_Reached]]:
+    """How each object is reached by the paths of sets: along the fields that hold objects, from whoever has such a set.
+
+    Each state (a path, and how much of it has led to an object) is met once, so that circles come to an end.
+    """
+    held: dict[str, list[tuple[str, str]]] = {}
+    for of, fields in holders.items():
+        for holder in fields:
+            start, _, field = holder.rpartition(".")
+            held.setdefault(start, []).append((field, of))
+    reached: dict[str, dict[_Reached, None]] = {}
+    for start in held:
+        kind = class_of(start)
+        for rule in rules:
+            if kind in rule.classes:
+                for path in rule.paths:
+                    if path.goes_on:
+                        _spread(start, Belongs(f"{start}{rule.suffix}", kind), path, held, reached)
+    return {of: list(ways) for of, ways in reached.items()}
+
+
+def _spread(
+    start: str,
+    belongs: Belongs,
+    path: _Path,
+    held: Mapping[str, Sequence[tuple[str, str]]],
+    reached: dict[str, dict[_Reached, None]],
+) -> None:
+    """Follow one path from one object."""
+    waiting = [(start, 0)]
+    while waiting:
+        of, matched = waiting.pop()
+        for field, value in held.get(of, ()):
+            after = path.after(matched, field)
+            if after is None:
+                continue
+            way, ways = _Reached(belongs, path, after), reached.setdefault(value, {})
+            if way not in ways:
+                ways[way] = None
+                waiting.append((value, after))
 
 
 def _calls(line: str, methods: set[str]) -> bool:
@@ -206,15 +324,10 @@ class Names:
 
     def __init__(self, globs: Iterable[str]) -> None:
         self._literal = frozenset(globs)
-        patterns = (fnmatch.translate(glob) for glob in self._literal if _is_glob(glob))
-        self._globs = re.compile("|".join(patterns) or "(?!)")
+        self._globs = pattern_of(self._literal)
 
     def __contains__(self, name: str) -> bool:
         return name in self._literal or self._globs.fullmatch(name) is not None
-
-
-def _is_glob(text: str) -> bool:
-    return any(sign in text for sign in "*?[")
 
 
 class Only(NamedTuple):

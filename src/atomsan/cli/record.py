@@ -29,6 +29,7 @@ def record(
     timeout: float | None,
     redact_keys: bool,
     follow_fork: bool,
+    spec: str | None,
     quiet: bool,
 ) -> int:
     """Run a Python program and record what its threads and tasks do, to be checked later.
@@ -42,14 +43,17 @@ def record(
       atomsan record --noise --seed 3 --force -o run.atomtrace -m package.server
       atomsan record --explain-selection --redact-keys --quiet -o run.parquet app.py
       atomsan record --follow-fork -o run.atomtrace -m package.workers
+      atomsan record --spec spec.toml -o run.atomtrace app.py
     """
+    from atomsan.cli.check import specification
     from atomsan.running import recorded
 
     if output is None:
         raise InputError("missing -o T: where to write the trace (see atomsan record --help)")
     what = wanted_program(program, module, code)
     limits = wanted_limits(max_events, max_bytes, timeout)
-    options = recording_options(what, include, omit, noise, seed, redact_keys, explain_selection)
+    rules = specification(spec, [], [])
+    options = recording_options(what, include, omit, noise, seed, redact_keys, explain_selection, rules)
     with recorded(what, options, limits, output, force=force, follow_fork=follow_fork) as done:
         if explain_selection:
             explain(done.selections)

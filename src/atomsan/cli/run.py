@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from atomsan.recorder.options import RecordingOptions
     from atomsan.recorder.runner import Limits, Outcome, Program
     from atomsan.recorder.tape import Tape
+    from atomsan.source.spec import Specification
     from atomsan.types import EventSource
 
 
@@ -75,7 +76,9 @@ def run(
     reports: list[Report] = []
     outcomes: list[Outcome] = []
     for number in range(repeat):
-        options = recording_options(what, include, omit, noise, seed + number, redact_keys, explain_selection)
+        options = recording_options(
+            what, include, omit, noise, seed + number, redact_keys, explain_selection, checking.rules
+        )
         ran = checking.run(what, options, limits, keep, force=force or number > 0)
         outcomes.append(ran.outcome)
         if number == 0 and explain_selection:
@@ -125,7 +128,7 @@ class _Checking:
             from atomsan.checking import expanded
 
             expanded(algorithm)  # what is wrong with the names is said before the program runs
-        self._rules = specification(spec, atomic, not_atomic)
+        self.rules = specification(spec, atomic, not_atomic)
         self._live = live
         self._follow_fork = follow_fork
 
@@ -153,7 +156,7 @@ class _Checking:
     def check(self, events: EventSource) -> Report:
         from atomsan.checking import check
 
-        return check(events, self._algorithm, self._rules)
+        return check(events, self._algorithm, self.rules)
 
     def _tell_interim(self, tape: Tape) -> None:
         say(f"so far, {counted(tape.events, 'event')}:")
@@ -192,7 +195,9 @@ def recording_options(
     seed: int,
     redact_keys: bool,
     explain_selection: bool,
+    rules: Specification,
 ) -> RecordingOptions:
+    from atomsan.paths import hops
     from atomsan.recorder.options import RecordingOptions
     from atomsan.source.cache import default_directory
     from atomsan.source.selection import project_of
@@ -206,6 +211,7 @@ def recording_options(
         redact_keys=redact_keys,
         cache=default_directory(),
         explain_selection=explain_selection,
+        follow=hops(rules.sets),
     )
 
 

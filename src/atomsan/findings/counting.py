@@ -297,6 +297,8 @@ def _is_unit_of_work(turn: Turn, around: Mapping[int, Sequence[Around]]) -> bool
     of_class = unit.name.partition(":")[2].rpartition(".")[0]
     if not of_class:
         return False
+    if any(of_class in one.classes for one in turn.enters.shares(turn.leaves)):
+        return True
     methods = [step.site.function or "" for step in (turn.leaves, turn.enters) if step.site]
     return any(name.startswith(f"{of_class}.") for name in (turn.leaves.path, turn.enters.path, *methods))
 

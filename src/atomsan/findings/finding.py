@@ -41,6 +41,13 @@ class Hold(NamedTuple):
     since: int
 
 
+class InSet(NamedTuple):
+    """An atomic set that a location is in, and the classes whose methods are meant as one step on it."""
+
+    name: str
+    classes: frozenset[str]
+
+
 @dataclass(frozen=True)
 class ShownStep:
     """One event of a witness, with names. `edge` says why it comes before the step that has the event `to`."""
@@ -69,6 +76,8 @@ class ShownStep:
     """Of a variable with structure: which object it is a field or an element of."""
     owner_object: str | None = None
     """The object of whose attribute that is the value, where it is a container."""
+    sets: tuple[InSet, ...] = ()
+    """The atomic sets that the location is in, where there are sets that span objects."""
     operation: str | None = None
     """The method or function that the site calls, where that is what reads or writes: `append`."""
     holds: tuple[Hold, ...] | None = None
@@ -86,6 +95,10 @@ class ShownStep:
     def data(self) -> str | None:
         """Whose data it is: that of the object itself, and a container's data is that of the object that holds it."""
         return self.owner_object or self.object
+
+    def shares(self, other: ShownStep) -> list[InSet]:
+        """The atomic sets that both are in, as far as that is not clear from whose data they are."""
+        return [one for one in self.sets if one in other.sets]
 
     @property
     def where(self) -> str:

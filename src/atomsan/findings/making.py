@@ -6,13 +6,13 @@ afterwards, by `locks`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from atomsan.checkers.results import NO_REGION, Witness
 from atomsan.findings.advice import advice_for, advice_for_cycle
-from atomsan.findings.finding import Finding, ShownStep, SiteShown, fingerprint, merged
+from atomsan.findings.finding import Finding, InSet, ShownStep, SiteShown, fingerprint, merged
 from atomsan.findings.patterns import CYCLE, pattern_of
 from atomsan.findings.wording import UnexplainedEdgeError, hint, hint_for_cycle, sentences
 from atomsan.trace.events import NO_SITE, TARGET_KIND, Op
@@ -105,6 +105,19 @@ class Namer:
 def findings_of(witnesses: Iterable[Witness], names: Namer) -> list[Finding]:
     """The findings that witnesses come to, in the order in which they are first seen."""
     return merged(_finding(witness, names) for witness in witnesses)
+
+
+def in_sets(findings: Iterable[Finding], spanned: Callable[[int], Mapping[str, frozenset[str]]]) -> list[Finding]:
+    """The findings, with the atomic sets that their steps are in: `spanned` gives those of a variable."""
+    return [
+        replace(finding, witness=tuple(_in_sets(step, spanned) for step in finding.witness)) for finding in findings
+    ]
+
+
+def _in_sets(step: ShownStep, spanned: Callable[[int], Mapping[str, frozenset[str]]]) -> ShownStep:
+    if _key(step)[0] != "variables":
+        return step
+    return replace(step, sets=tuple(InSet(name, classes) for name, classes in spanned(step.target).items()))
 
 
 def _finding(witness: Witness, names: Namer) -> Finding:

@@ -1,0 +1,202 @@
+"""Atomic sets that span objects, from the program to the report."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from atomsan.trace.bundle import BundleSource
+from cli.running import Atomsan, assert_refused
+
+# One thread stops in the middle of `deposit`, until the other has looked. Pipes split no regions.
+START = """
+import os, threading
+looks, look = os.pipe()
+goes_on, go_on = os.pipe()
+
+def between():
+    os.write(look, b"x")
+    os.read(goes_on, 1)
+
+def viewer():
+    os.read(looks, 1)
+    print(thing.view())
+    os.write(go_on, b"x")
+
+def main():
+    threads = [threading.Thread(target=viewer), threading.Thread(target=lambda: thing.change())]
+    for thread in threads: thread.start()
+    for thread in threads: thread.join()
+    print(thing.view())
+"""
+
+ACCOUNT = """
+class Log:
+    def __init__(self): self.count = 0
+    def add(self): self.count += 1
+class Account:
+    def __init__(self):
+        self.checking, self.log = 0, Log()
+    def change(self):
+        self.checking += 1
+        between()
+        self.log.add()
+    def view(self):
+        return self.checking, self.log.count
+thing = Account()
+"""
+
+BANK = """
+class Account:
+    def __init__(self): self.balance = 0
+class Bank:
+    def __init__(self):
+        self.accounts = MADE
+    def change(self):
+        one, other = self.all()
+        one.balance -= 1
+        between()
+        other.balance += 1
+    def view(self):
+        return sum(account.balance for account in self.all())
+    def all(self):
+        return ALL
+thing = Bank()
+"""
+
+LINKED = """
+class Node:
+    def __init__(self, after): self.value, self.after = 0, after
+class Linked:
+    def __init__(self):
+        self.head = Node(Node(None))
+    def change(self):
+        self.head.value += 1
+        between()
+        self.head.after.value -= 1
+    def view(self):
+        return self.head.value + self.head.after.value
+thing = Linked()
+"""
+
+PROGRAMS = {
+    "a field": (ACCOUNT, '"Account" = ["checking", "log.count"]'),
+    "a list": (
+        BANK.replace("MADE", "[Account(), Account()]").replace("ALL", "self.accounts"),
+        '"Bank" = ["accounts.balance"]',
+    ),
+    "a dict": (
+        BANK.replace("MADE", "{'a': Account(), 'b': Account()}").replace("ALL", "list(self.accounts.values())"),
+        '"Bank" = ["*", "accounts.balance"]',
+    ),
+    "any depth": (LINKED, '"Linked" = ["head.**"]'),
+}
+
+
+def written(program: str, rule: str) -> None:
+    Path("app.py").write_text(START + program + "\nmain()\n")
+    Path("spec.toml").write_text(f"[sets]\n{rule}\n")
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_bug_across_the_objects_of_one_set(atomsan: Atomsan, name: str) -> None:
+    written(*PROGRAMS[name])
+    plain = subprocess.run([sys.executable, "app.py"], capture_output=True, text=True, check=True)
+    ran = atomsan("run", "--spec", "spec.toml", "-o", "r.json", "--keep", "t.atomtrace", "app.py")
+    found = json.loads(Path("r.json").read_text())
+    assert (ran.code, ran.out) == (1, plain.stdout)
+    assert {finding["region"].rpartition(".")[2] for finding in found["findings"]} <= {"change", "view"}
+    assert {finding["pattern"] for finding in found["findings"]} == {"inconsistent view"}
+    assert "warning" not in ran.err
+    sets = atomsan("sets", "t.atomtrace", "--spec", "spec.toml", "--format", "json")
+    assert sets.code == 1
+    assert "warning" not in sets.err
+    broken = [set_ for set_, facts in json.loads(sets.out)["sets"].items() if facts["serializable"] is False]
+    assert [set_.rpartition(" ")[2] for set_ in broken] == ["(set)"]
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_without_the_rule_it_is_a_note(atomsan: Atomsan, name: str) -> None:
+    written(*PROGRAMS[name])
+    ran = atomsan("run", "-o", "r.json", "--keep", "t.atomtrace", "app.py")
+    found = json.loads(Path("r.json").read_text())
+    assert (ran.code, found["findings"]) == (0, [])
+    assert found["notes"]
+    # a rule that comes after the recording has nothing to go by, and says so
+    for verb in ("sets", "check"):
+        late = atomsan(verb, "t.atomtrace", "--spec", "spec.toml")
+        assert late.code == 0
+        assert late.err.count("\n") == 1
+        assert "what these fields hold was not recorded, so sets end there: " in late.err
+        assert "record with this specification" in late.err
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_safe_twin(atomsan: Atomsan, name: str) -> None:
+    program, rule = PROGRAMS[name]
+    lines = program.replace("        between()\n", "").splitlines()
+    methods = ("    def change(self):", "    def view(self):")
+    safe = "\n".join(f"    @locked\n{line}" if line in methods else line for line in lines)
+    lock = """
+lock = threading.RLock()
+def locked(method):
+    def call(self):
+        with lock:
+            return method(self)
+    return call
+def viewer():
+    for _ in range(50): thing.view()
+"""
+    written(lock + safe, rule)
+    app = Path("app.py").read_text().replace("lambda: thing.change()", "lambda: [thing.change() for _ in range(50)]")
+    Path("app.py").write_text(app)
+    ran = atomsan("run", "--noise", "--spec", "spec.toml", "app.py")
+    assert ran.code == 0, ran.err
+    assert "warning" not in ran.err
+
+
+def test_a_method_that_only_calls_those_of_what_it_holds(atomsan: Atomsan) -> None:
+    """It is a method of the class whose set it is, so it is one step on all of the set."""
+    program = ACCOUNT.replace("self.checking += 1\n", "self.log.add()\n").replace(
+        "return self.checking, self.log.count", "return self.log.count"
+    )
+    written(program, '"Account" = ["checking", "log.count"]')
+    assert atomsan("run", "app.py").code == 0
+    written(program.replace("self.count += 1", "self.count = max(1, self.count)"), '"Account" = ["log.count"]')
+    assert atomsan("run", "app.py").code == 0
+    ran = atomsan("run", "--spec", "spec.toml", "-o", "r.json", "app.py")
+    assert ran.code == 1, ran.err
+    regions = {finding["region"] for finding in json.loads(Path("r.json").read_text())["findings"]}
+    assert regions == {"app:Account.change"}
+
+
+def test_a_specification_for_a_recording(atomsan: Atomsan) -> None:
+    written(*PROGRAMS["a field"])
+    assert atomsan("record", "--spec", "spec.toml", "-o", "t.parquet", "app.py").code == 0
+    ran = atomsan("sets", "t.parquet", "--spec", "spec.toml")
+    assert (ran.code, ran.err) == (1, "")
+    # the same rule in other words goes through nothing that is not known
+    Path("spec.toml").write_text('[sets]\n"Acc*" = ["checking", "l*.count"]\n')
+    ran = atomsan("sets", "t.parquet", "--spec", "spec.toml")
+    assert (ran.code, ran.err) == (1, "")
+
+
+def test_a_path_that_is_wrong_is_said_before_the_program_runs(atomsan: Atomsan) -> None:
+    Path("app.py").write_text("print('ran')")
+    Path("spec.toml").write_text('[sets]\n"Account" = ["log..count"]\n')
+    for verb in (["run"], ["record", "-o", "t.atomtrace"]):
+        ran = atomsan(*verb, "--spec", "spec.toml", "app.py")
+        assert_refused(ran, "'sets.Account': 'log..count' is no path of fields: a part of it is empty")
+        assert ran.out == ""
+
+
+def test_a_program_that_is_killed(atomsan: Atomsan) -> None:
+    written(ACCOUNT, PROGRAMS["a field"][1])
+    with open("app.py", "a") as file:
+        file.write("os.kill(os.getpid(), 9)\n")
+    assert atomsan("run", "--spec", "spec.toml", "--keep", "t.atomtrace", "app.py").code == 1
+    assert BundleSource(Path("t.atomtrace")).meta.holders == {"Log #1": ["Account #1.log"]}

@@ -775,6 +775,7 @@ cdef enum:
     WAYS = 4               # for so many pairs each
     LOOK_BITS = 11         # containers that were looked at
     STAMP_BITS = 12
+    TYPE_BITS = 6
     AT_ONCE = 256          # elements that are looked at before others may run
     EACH_LOOK = 16         # elements of a container that was seen whole and has not grown: they go round
     MOST_ROUNDS = 1 << 13
@@ -796,6 +797,13 @@ cdef struct Look:
     Py_ssize_t next        # where the next look begins
     Py_ssize_t end         # where it ended when it was seen whole; -1: it was not, so far
 
+cdef struct HeldType:
+    PyTypeObject *type
+    uint32_t version
+    uint32_t number        # 0: no fields of such objects are recorded
+    int container          # how to look into it; IN_NOTHING: it is none
+    bint is_instance       # it can have fields that are recorded
+
 cdef struct Walk:
     uint64_t holder
     uint32_t name
@@ -812,9 +820,7 @@ cdef Remembered *remembered = NULL
 cdef Look *looks = NULL
 cdef uint32_t *stamps = NULL      # count the deaths at addresses
 cdef uint32_t next_way = 0
-cdef PyTypeObject *last_type = NULL
-cdef uint32_t last_version = 0
-cdef uint32_t last_number = 0
+cdef HeldType held_types[64]      # those that were met lately
 cdef object qualname_of = type.__dict__["__qualname__"].__get__
 cdef object module_of = type.__dict__["__module__"].__get__
 
@@ -833,8 +839,7 @@ cdef void stamp_death(uint64_t address) noexcept:
 
 
 cdef void forget_held() noexcept:
-    global last_type
-    last_type = NULL
+    memset(held_types, 0, sizeof(held_types))
     followed_pairs.clear()
     told_fields.clear()
     if stamps != NULL:
@@ -889,32 +894,6 @@ cdef bint is_followed(PyTypeObject *type, PyObject *name, uint32_t name_number, 
         known = False
     give_error_back(saved)
     return known
-
-
-cdef inline bint is_instance(PyObject *value) noexcept:
-    """Whether it is an object with fields that can be recorded."""
-    cdef PyTypeObject *type = Py_TYPE(value)
-    if (<_Type *>type).tp_dealloc != class_dealloc and type != namespace_type:
-        return False
-    return not (
-        PyType_Check(value) or PyModule_Check(value) or PyType_IsSubtype(type, local_type)
-        or PyType_IsSubtype(type, enum_type)
-    )
-
-
-cdef uint32_t number_of_held(PyObject *value) noexcept:
-    """The number of its type, if it is an object whose fields are recorded and the type has one; else 0."""
-    global last_type, last_version, last_number
-    cdef PyTypeObject *type = Py_TYPE(value)
-    cdef uint32_t number
-    if type == last_type and (<_Type *>type).tp_version_tag == last_version:
-        return last_number
-    if not is_instance(value):
-        return 0
-    number = _log.known_type(<PyObject *>type)
-    if number and (<_Type *>type).tp_version_tag:
-        last_type, last_version, last_number = type, (<_Type *>type).tp_version_tag, number
-    return number
 
 
 cdef bint is_of_program(PyTypeObject *type) noexcept:
@@ -999,20 +978,42 @@ cdef extern from *:
     PyObject *element_at(PyObject *container, int kind, Py_ssize_t *position, PyTypeObject *deque)
 
 
+cdef inline bint is_instance(PyObject *value) noexcept:
+    """Whether it is an object with fields that can be recorded."""
+    cdef PyTypeObject *type = Py_TYPE(value)
+    if (<_Type *>type).tp_dealloc != class_dealloc and type != namespace_type:
+        return False
+    return not (
+        PyType_Check(value) or PyModule_Check(value) or PyType_IsSubtype(type, local_type)
+        or PyType_IsSubtype(type, enum_type)
+    )
+
+
+cdef HeldType *held_type(PyObject *value) noexcept:
+    """What a value of this type is."""
+    cdef PyTypeObject *type = Py_TYPE(value)
+    cdef HeldType *known = held_types + (<uint64_t>type * <uint64_t>0x9E3779B97F4A7C15 >> (64 - TYPE_BITS))
+    if LIKELY(known.type == type and known.version == (<_Type *>type).tp_version_tag and known.version):
+        return known
+    _PyType_Lookup(type, <PyObject *>name_of_len)  # gives the type a version
+    known.type = type
+    known.container = kind_of_container(value, deque_type, (<_Type *>type).tp_dealloc == class_dealloc)
+    known.is_instance = is_instance(value)
+    known.number = _log.known_type(<PyObject *>type) if known.is_instance else 0
+    # one that has no number yet may get one
+    known.version = 0 if known.is_instance and not known.number else (<_Type *>type).tp_version_tag
+    return known
+
+
 cdef void walk_value(Walk *walk, PyObject *value, int depth) noexcept:
     """What a field holds, or a container in it has: an object, or the next container."""
-    cdef bint is_class = (<_Type *>Py_TYPE(value)).tp_dealloc == class_dealloc
-    cdef int kind = kind_of_container(value, deque_type, is_class)
-    cdef uint32_t number
-    if kind and depth < DEEPEST:
-        walk_container(walk, value, kind, depth)
-    if kind and not is_class:
-        return
-    number = number_of_held(value)
-    if number:
-        note_held(walk, value, number, FLAG_KNOWN if kind else 0)
-    elif walk.unknown == NULL and walk.thread == NULL and is_instance(value) and is_of_program(Py_TYPE(value)):
-        walk.unknown = Py_TYPE(value)
+    cdef HeldType type = held_type(value)[0]
+    if type.container and depth < DEEPEST:
+        walk_container(walk, value, type.container, depth)
+    if type.number:
+        note_held(walk, value, type.number, FLAG_KNOWN if type.container else 0)
+    elif type.is_instance and walk.unknown == NULL and walk.thread == NULL and is_of_program(type.type):
+        walk.unknown = type.type
 
 
 cdef void note_held(Walk *walk, PyObject *value, uint32_t number, uint32_t flags) noexcept:
@@ -1171,34 +1172,32 @@ cdef void tell_field(PyObject *obj, PyObject *name, uint32_t name_number, uint32
     """Say once of which class the objects are that a field holds, itself or in a container."""
     cdef PyObject *value = value_of_field(obj, name, False)
     cdef PyObject *element = value
-    cdef PyTypeObject *type = NULL
+    cdef HeldType type
     cdef PyObject *saved[3]
     cdef Py_ssize_t position
-    cdef int kind
-    cdef int depth = 0
-    cdef uint32_t held
-    while element != NULL and depth < DEEPEST:
-        kind = kind_of_container(element, deque_type, (<_Type *>Py_TYPE(element)).tp_dealloc == class_dealloc)
-        if kind == IN_NOTHING:
-            if is_instance(element):
-                type = Py_TYPE(element)
-                Py_INCREF(<PyObject *>type)
+    cdef int depth
+    type.is_instance = False
+    for depth in range(DEEPEST):
+        if element == NULL:
+            break
+        type = held_type(element)[0]
+        if type.container == IN_NOTHING:
             break
         position = 0
-        element = element_at(element, kind, &position, deque_type)
-        depth += 1
-    Py_XDECREF(value)
-    if type == NULL:
+        element = element_at(element, type.container, &position, deque_type)
+    if element == NULL or not type.is_instance:
+        Py_XDECREF(value)
         return
-    held = _log.known_type(<PyObject *>type)
-    if held == 0 and is_of_program(type):
-        held = _log.number_of_type(<PyObject *>type)
-    Py_DECREF(<PyObject *>type)
-    if held == 0:
+    Py_INCREF(<PyObject *>type.type)
+    Py_DECREF(value)  # before other threads run: it could be the last reference by then
+    if type.number == 0 and is_of_program(type.type):
+        type.number = _log.number_of_type(<PyObject *>type.type)
+    Py_DECREF(<PyObject *>type.type)
+    if type.number == 0:
         return
     keep_error(saved)
     try:
-        told = number, name_number, held
+        told = number, name_number, type.number
         if told not in told_fields:
             told_fields.add(told)
             _log.define(["field", *told])

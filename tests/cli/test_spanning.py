@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from atomsan.trace.bundle import BundleSource
-from cli.running import Atomsan, assert_refused
+from cli.running import Atomsan, assert_refused, environment
 
 # One thread stops in the middle of `deposit`, until the other has looked. Pipes split no regions.
 START = """
@@ -200,3 +200,39 @@ def test_a_program_that_is_killed(atomsan: Atomsan) -> None:
         file.write("os.kill(os.getpid(), 9)\n")
     assert atomsan("run", "--spec", "spec.toml", "--keep", "t.atomtrace", "app.py").code == 1
     assert BundleSource(Path("t.atomtrace")).meta.holders == {"Log #1": ["Account #1.log"]}
+
+
+def test_processes_that_are_forked(atomsan: Atomsan) -> None:
+    program, rule = PROGRAMS["a field"]
+    written(program + "\nthing.view()\nif os.fork(): os.wait(); os._exit(0)\n", rule)
+    ran = atomsan("run", "--follow-fork", "--spec", "spec.toml", "-o", "r.json", "--keep", "t.atomtrace", "app.py")
+    assert ran.code == 1, ran.err
+    first, second = json.loads(Path("r.json").read_text())["reports"]
+    assert first["findings"] == []
+    assert {finding["region"] for finding in second["findings"]} == {"app:Account.change"}
+    for trace in Path().glob("t*.atomtrace"):
+        assert BundleSource(trace).meta.holders == {"Log #1": ["Account #1.log"]}
+
+
+def test_live_it_stays_a_note(atomsan: Atomsan) -> None:
+    written(*PROGRAMS["a field"])
+    ran = atomsan("run", "--live", "--spec", "spec.toml", "-o", "r.json", "app.py")
+    assert ran.code == 0
+    assert any("different objects" in note["why"] for note in json.loads(Path("r.json").read_text())["notes"])
+    assert "warning" not in ran.err
+
+
+def test_each_test_has_its_own_holders() -> None:
+    """The account is that of the module: what it holds is looked at again for the trace of the second test."""
+    written(*PROGRAMS["a field"])
+    app = Path("app.py").read_text().replace("\nmain()\n", "\n")
+    Path("app.py").write_text(app)
+    tests = "import app\ndef test_one(): app.main()\ndef test_two(): app.main()\n"
+    Path("test_app.py").write_text(tests)
+    options = ["--atomsan", "--atomsan-spec", "spec.toml", "--atomsan-report", "r.json", "-p", "no:cacheprovider"]
+    ran = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", *options], env=environment(), capture_output=True, text=True, check=False
+    )
+    assert "2 failed" in ran.stdout, ran.stdout + ran.stderr
+    reports = json.loads(Path("r.json").read_text())["reports"]
+    assert [[finding["region"] for finding in report["findings"]] for report in reports] == [["app:Account.change"]] * 2

@@ -8,7 +8,7 @@ import pytest
 
 from atomsan.findings import counting
 from atomsan.findings.counting import Again, Around, Look, looks, reconsidered, sorted_out
-from atomsan.findings.finding import Finding, Hold, ShownStep, SiteShown
+from atomsan.findings.finding import Finding, Hold, InSet, ShownStep, SiteShown
 
 OPERATIONS = {"len": "read", "in": "read", "look": "read", "get_nowait": "write"}
 FIELDS = {"#": counting.STRUCTURE, "$": counting.QUEUE, "*": counting.ANY_KEY, "[": counting.ELEMENT}
@@ -93,6 +93,31 @@ def why(path: str) -> str | None:
 )
 def test_by_the_steps_alone(path: str, expected: str | None) -> None:
     assert why(path) == expected
+
+
+def within(given: Finding, **sets: str) -> Finding:
+    """The same, where the data of these objects is in a set that spans objects: its name."""
+    steps = [
+        replace(one, sets=(InSet(sets[one.data], frozenset({"A", "Base"})),) if one.data in sets else ())
+        for one in given.witness
+    ]
+    return replace(given, witness=tuple(steps))
+
+
+ACROSS = "T write A.x > U read A.x > U write B.y > T read B.y"
+
+
+@pytest.mark.parametrize(
+    ("sets", "expected"),
+    [
+        ({"A": "A (set)", "B": "A (set)"}, None),
+        ({"A": "A (set)", "B": "B"}, counting.ACROSS),
+        ({"B": "A (set)"}, counting.ACROSS),
+    ],
+)
+def test_two_objects_of_one_set(sets: dict[str, str], expected: str | None) -> None:
+    found, notes = sorted_out([], [within(finding(ACROSS), **sets)], lambda name: True)
+    assert [one.why for one in (*found, *notes)] == [expected]
 
 
 @pytest.mark.parametrize(
@@ -261,3 +286,15 @@ def test_what_counts_as_a_look() -> None:
     assert looks(replace(given, witness=(looked, two, three))) == [Look(one.number, one.target, three.number)]
     assert looks(given) == []
     assert looks(replace(given, witness=(looked, two, three), why="it does not count anyway")) == []
+
+
+@pytest.mark.parametrize(
+    ("unit", "expected"),
+    [("m:A.move", None), ("m:Base.move", None), ("m:D.move", counting.NO_FLOW), ("m:f", counting.NO_FLOW)],
+)
+def test_a_method_of_who_has_the_set_is_a_unit_on_all_of_it(unit: str, expected: str | None) -> None:
+    lost = finding("T read B.y > U write B.y > T write B.y")
+    inner = (Around("m:B.get", "function", False, 1), Around("m:B.set", "function", False, 2))
+    regions = around(Around(unit, "function", False, 0), *inner)
+    assert reconsidered(lost, regions).why == counting.NO_FLOW
+    assert reconsidered(within(lost, B="A (set)"), regions).why == expected

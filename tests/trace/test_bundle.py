@@ -12,9 +12,11 @@ from hypothesis import given, settings
 
 import atomsan
 from atomsan import InputError, Trace, TraceBuilder
+from atomsan.trace.bundle import BundleSource, BundleWriter
 from atomsan.trace.events import Op
+from atomsan.trace.meta import TraceMeta
 from atomsan.trace.reading import open_trace
-from atomsan.trace.symbols import KINDS
+from atomsan.trace.symbols import KINDS, Symbols
 from atomsan.trace.writing import write_trace
 from oracles.model import Step
 from strategies import traces
@@ -265,7 +267,30 @@ def test_meta_survives(tmp_path: Path) -> None:
     trace.meta.program = "bank.py"
     trace.meta.command_line = ["bank.py", "--fast"]
     trace.meta.seconds = 1.5
+    trace.meta.holders = {"Log #1": ["Account #1.log"]}
+    trace.meta.fields = {"Account.log": ["Log"]}
+    trace.meta.followed = {"Account": ["log"]}
     for name in ("t.atomtrace", "t.parquet"):
         trace.save(tmp_path / name)
         meta = Trace.from_source(open_trace(tmp_path / name)).meta
         assert (meta.program, meta.command_line, meta.seconds) == ("bank.py", ["bank.py", "--fast"], 1.5)
+        assert meta.holders == {"Log #1": ["Account #1.log"]}
+        assert (meta.fields, meta.followed) == ({"Account.log": ["Log"]}, {"Account": ["log"]})
+
+
+def test_what_is_known_is_there_after_a_flush(tmp_path: Path) -> None:
+    """Also if nobody ever comes to the end. What is large is not written each time."""
+    meta = TraceMeta("t", "recording")
+    writer = BundleWriter(tmp_path, Symbols(), meta)
+
+    def held() -> int:
+        writer.flush()
+        return len(json.loads((tmp_path / "meta.json").read_text())["holders"])
+
+    counts = []
+    for more in (1, 10, 100_000, 1):
+        meta.holders |= {f"Log #{len(meta.holders) + number}": ["Account #1.log"] for number in range(more)}
+        counts.append(held())
+    assert counts == [1, 11, 100_011, 100_011]
+    writer.finish()
+    assert len(BundleSource(tmp_path).meta.holders) == 100_012

@@ -89,7 +89,7 @@ class Turn(NamedTuple):
 
 def of_different_objects(one: ShownStep, other: ShownStep) -> bool:
     """Whether two accesses are in no set together, as long as each object is a set."""
-    return one.data != other.data
+    return one.data != other.data and not one.shares(other)
 
 
 def sorted_out(

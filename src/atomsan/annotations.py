@@ -15,6 +15,9 @@
     @atomsan.atomic_set("checking", "savings")   # these fields belong together; the others are each by themselves
     class Account: ...
 
+    @atomsan.atomic_set("accounts.balance")      # of the objects that the field holds
+    class Bank: ...
+
 The decorators return what they decorate: the recorder finds them in the source. The block asks whether anybody is
 recording, and costs a look-up if nobody is.
 """

@@ -209,6 +209,64 @@ def test_what_fields_hold_is_no_event(recorded: Callable[..., Tape]) -> None:
     assert recorded(source).events == recorded(source, "log.entries").events
 
 
+EVERYTHING = """
+import functools
+class Log:
+    total = 0
+    def __init__(self): self.entries, self.by_name = [], {}
+    @functools.cached_property
+    def first(self): return Slotted(self)
+class Slotted:
+    __slots__ = ("log", "n")
+    def __init__(self, log): self.log, self.n = log, 0
+def main():
+    logs = [Log(), Log()]
+    for log in logs:
+        log.entries += [Slotted(log)]
+        log.entries.append(log.first)
+        log.by_name["a"] = log.first
+        log.total += 1
+        log.first.n += 1
+        log.first.log.entries[0].n -= 1
+        getattr(log, "entries")[0].n = 3
+        setattr(log, "total", log.total + len(log.entries))
+        for one in log.entries:
+            one.log.total |= one.n
+        vars(log)["total"] += 1
+        del log.first
+    print([log.total for log in logs])
+main()
+"""
+
+
+@pytest.mark.parametrize("path", ["**", "*.*", "log.**", "first.log.entries.n"])
+def test_the_events_are_the_same(recorded: Callable[..., Tape], capfd: pytest.CaptureFixture[str], path: str) -> None:
+    def events(*paths: str) -> list[tuple[Any, ...]]:
+        tape = recorded(EVERYTHING, *paths, of="*")
+        variables = tape.symbols.variables
+        return [
+            (
+                event.op,
+                event.site and event.site.partition(":")[2],
+                *(variables.get(number, of) for of in ("class", "field")),
+            )
+            for event, number in _accesses(tape)
+        ]
+
+    plain, followed = events(), events(path)
+    assert len(plain) > 100
+    assert plain == followed
+    first, second = capfd.readouterr().out.splitlines()
+    assert first == second
+
+
+def _accesses(tape: Tape) -> Iterator[tuple[Any, int]]:
+    for event in atomsan.Trace.from_source(tape.reopened()).events():
+        number = tape.symbols.variables.find(event.target) if event.op.short in "rw" else None
+        if number is not None:
+            yield event, number
+
+
 def test_a_list_that_is_read_often_does_not_fill_the_log() -> None:
     source = """
 class Log:

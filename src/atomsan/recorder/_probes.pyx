@@ -472,7 +472,7 @@ cdef Found *find_attribute(Probe *probe, PyObject *obj, bint is_store) noexcept:
         if number == 0:
             mode = SKIP
     if not is_store and (mode == FIELD or mode == FIELD_OR_CLASS):
-        tell_field(obj, probe.name, probe.name_number, number)
+        tell_field(probe, obj, number)
         if mode == FIELD and is_followed(type, probe.name, probe.name_number, number):
             mode = HOLDER
     found = remember(probe, type)
@@ -776,6 +776,7 @@ cdef enum:
     LOOK_BITS = 11         # containers that were looked at
     STAMP_BITS = 12
     TYPE_BITS = 6
+    TOLD_BITS = 10
     AT_ONCE = 256          # elements that are looked at before others may run
     EACH_LOOK = 16         # elements of a container that was seen whole and has not grown: they go round
     MOST_ROUNDS = 1 << 13
@@ -816,6 +817,7 @@ cdef struct Walk:
 cdef list followed = []           # patterns for the names of a class and of a field
 cdef dict followed_pairs = {}     # by number of a type and of a name: whether there is a pattern for it
 cdef set told_fields = set()
+cdef uint64_t told_here[1024]     # by site and type, lately
 cdef Remembered *remembered = NULL
 cdef Look *looks = NULL
 cdef uint32_t *stamps = NULL      # count the deaths at addresses
@@ -840,6 +842,7 @@ cdef void stamp_death(uint64_t address) noexcept:
 
 cdef void forget_held() noexcept:
     memset(held_types, 0, sizeof(held_types))
+    memset(told_here, 0, sizeof(told_here))
     followed_pairs.clear()
     told_fields.clear()
     if stamps != NULL:
@@ -1168,14 +1171,20 @@ cdef void load_followed(
         Py_DECREF(value)
 
 
-cdef void tell_field(PyObject *obj, PyObject *name, uint32_t name_number, uint32_t number) noexcept:
+cdef void tell_field(Probe *probe, PyObject *obj, uint32_t number) noexcept:
     """Say once of which class the objects are that a field holds, itself or in a container."""
-    cdef PyObject *value = value_of_field(obj, name, False)
-    cdef PyObject *element = value
+    cdef uint64_t here = <uint64_t>probe.site << 32 | number
+    cdef uint64_t *last = told_here + (here * <uint64_t>0x9E3779B97F4A7C15 >> (64 - TOLD_BITS))
+    cdef PyObject *value
+    cdef PyObject *element
     cdef HeldType type
     cdef PyObject *saved[3]
     cdef Py_ssize_t position
     cdef int depth
+    if last[0] == here:
+        return  # a site of many types, of which each is found out about again and again
+    last[0] = here
+    element = value = value_of_field(obj, probe.name, False)
     type.is_instance = False
     for depth in range(DEEPEST):
         if element == NULL:
@@ -1197,7 +1206,7 @@ cdef void tell_field(PyObject *obj, PyObject *name, uint32_t name_number, uint32
         return
     keep_error(saved)
     try:
-        told = number, name_number, type.number
+        told = number, probe.name_number, type.number
         if told not in told_fields:
             told_fields.add(told)
             _log.define(["field", *told])

@@ -7,6 +7,7 @@ A file in TOML, or the keys of the same names in `[tool.atomsan]`:
     default    = "functions"                # what holds for regions that neither names
     [sets]
     "Account" = ["balance", "limit"]        # fields of a class that belong together; of other traces, variables
+    "Bank" = ["accounts.balance"]           # of the objects that a field holds (`paths`)
 
 `docs/specification.md` has the rules in words. What is here only decides; `trace/regions.py` applies it to a trace.
 """

@@ -88,7 +88,7 @@ class Turn(NamedTuple):
 
 
 def of_different_objects(one: ShownStep, other: ShownStep) -> bool:
-    """Whether two accesses are in no set together, as long as each object is a set."""
+    """Whether two accesses are in no set together, as far as the steps know: as a rule, each object is a set."""
     return one.data != other.data and not one.shares(other)
 
 

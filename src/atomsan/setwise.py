@@ -248,8 +248,8 @@ class SetRun:
             number = pattern_in(cycle)
             found.append(witness_of(cycle, count, ("projection", *([f"pattern {number}"] if number else []))))
         # what is called back inside a unit can hide a conflict of that unit from the projection, not from the patterns
-        broken = set(checking.broken())
-        hidden = {key: match for key, match in checking.examples.items() if key[0] not in broken}
+        shown = checking.has_cycle()
+        hidden = {key: match for key, match in checking.examples.items() if key[0] not in shown}
         return found + self._matched(checking, hidden)
 
     def _matched(self, checking: SetChecking, examples: Mapping[tuple[int, int], Match]) -> list[Witness]:

@@ -197,10 +197,13 @@ class SetChecking:
             self._cycles = list(zip(taken, self.projection.counts().tolist(), strict=True))
         return self._cycles
 
+    def has_cycle(self) -> set[int]:
+        """The sets that the projection shows not to be serializable."""
+        return set() if self.projection is None else set(self.projection.broken().tolist())
+
     def broken(self) -> list[int]:
         """The sets that are not serializable, by projection or because a pattern matches."""
-        by_projection = [] if self.projection is None else self.projection.broken().tolist()
-        return sorted({*by_projection, *(np.flatnonzero(self._counts) // ROW).tolist()})
+        return sorted({*self.has_cycle(), *(np.flatnonzero(self._counts) // ROW).tolist()})
 
     def capped(self) -> list[int]:
         """The sets in which no more matches were looked for, because there are enough: they may have more."""

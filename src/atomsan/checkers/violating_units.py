@@ -4,6 +4,9 @@ A unit violates if it is left and returned to: an access of another thread confl
 comes after an earlier one of the unit, access by access. A set whose projection has a cycle need not have such a unit
 (TRAPS 9), and one that has such a unit has a cycle.
 
+A unit that goes on after a library has called others back inside it is taken for two here: what others do in between is
+not held against it.
+
 One engine does all sets at once: it is told of one thread for each thread and set, and of one variable for each
 location and set, so that no order leads from one set to another.
 """

@@ -6,6 +6,7 @@ import ast
 import asyncio
 import sys
 import textwrap
+import warnings
 from collections.abc import Callable
 from types import CodeType
 from typing import Any
@@ -76,7 +77,7 @@ TRY: dict[str, tuple[str, dict[str, set[str]]]] = {
 def test_what_is_invoked(name: str, instrumented: bool) -> None:
     body, expected = TRY[name]
     source = HEAD + body + "\n"
-    invocations = Invocations(ast.parse(source))
+    invocations = Invocations(source)
     first = HEAD.count("\n") + 1
     found: dict[str, set[str]] = {}
 
@@ -127,7 +128,27 @@ def test_a_function_is_among_names() -> None:
 
 
 def test_what_is_not_in_the_source_invokes_nothing() -> None:
-    invocations = Invocations(ast.parse("f()"))
+    invocations = Invocations("f()")
     assert invocations.at((None, None, None, None)) == set()
     assert invocations.at((7, 7, 0, 3)) == set()
     assert invocations.at((1, 1, 0, 3)) == {"f", "__call__"}
+
+
+STRANGE = r"""
+f('\d', "\"", r'\\', '\é', f'\{1}', f'\N{EM DASH}', '\\')
+g('''\
+\q'''); \
+  h()
+"""
+
+
+def test_the_source_is_read_without_a_warning() -> None:
+    """Python has warned when it compiled the program."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        calls = [node for node in ast.walk(ast.parse(STRANGE)) if isinstance(node, ast.Call)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        invocations = Invocations(STRANGE.encode())
+    found = [invocations.at((call.lineno, call.end_lineno, call.col_offset, call.end_col_offset)) for call in calls]
+    assert found == [{name, "__call__"} for name in "fgh"]

@@ -2595,7 +2595,7 @@ cdef int ask(PyObject *caller, int instruction, PyObject *called) noexcept:
     cdef PyObject *saved[3]
     cdef int answer = -1
     if invokes is None:
-        return 0
+        return -1
     keep_error(saved)
     PyThreadState_EnterTracing(PyThreadState_Get())  # a debugger is to see none of our frames
     try:

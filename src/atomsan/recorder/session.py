@@ -11,7 +11,6 @@ Nothing heavy is imported here: this is the program's process.
 
 from __future__ import annotations
 
-import ast
 import functools
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -200,7 +199,7 @@ class Session:
         if file not in self._invocations:
             loaded = self._sources.get(file)
             try:
-                self._invocations[file] = None if loaded is None else Invocations(ast.parse(loaded.source))
+                self._invocations[file] = None if loaded is None else Invocations(loaded.source)
             except (SyntaxError, ValueError, RecursionError):
                 self._invocations[file] = None
         known = self._invocations[file]

@@ -7,9 +7,12 @@ it is an ordinary call, through a decorator or descriptor of the library; if not
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from itertools import islice
 from types import CodeType
+
+from atomsan.source.decoding import decoded
 
 # Lines and columns as `co_positions` gives them: first line, last line, first column, last column.
 Position = tuple[int | None, int | None, int | None, int | None]
@@ -20,15 +23,21 @@ SPECIAL = "__*__"
 # What a call of a class calls.
 _CONSTRUCTORS = frozenset({"__new__", "__init__", "__post_init__"})
 
+# A backslash and what it escapes, in a string. (At the end of a line it is something else.)
+_ESCAPE = re.compile(r"\\N\{[^{}\r\n]*\}|\\([^\r\n])")
+
 _OPERATORS = (ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.Subscript, ast.AugAssign, ast.FormattedValue)
 _LOOPS = (ast.For, ast.AsyncFor, ast.comprehension)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
 class Invocations:
-    """What is invoked where, in the source of a module."""
+    """What is invoked where, in the source of a module. Source that is wrong raises what `compile` raises."""
 
-    def __init__(self, tree: ast.AST) -> None:
+    def __init__(self, source: bytes | str) -> None:
+        text = source if isinstance(source, str) else decoded(source)
+        # Python has warned about strange escapes when it compiled the program, and is not to do so again for us.
+        tree = ast.parse(_ESCAPE.sub(_without_backslash, text))
         self._names: dict[Position, set[str]] = {}
         self._calls: dict[tuple[int | None, int | None], set[str]] = {}
         for node in ast.walk(tree):
@@ -96,6 +105,12 @@ def _names(node: ast.AST) -> set[str]:
     if isinstance(node, ast.Import | ast.ImportFrom):
         return {"<module>"}
     return {SPECIAL} if isinstance(node, _OPERATORS) else set()
+
+
+def _without_backslash(escape: re.Match[str]) -> str:
+    """As many bytes. Braces stay: in an f-string they are not escaped by a backslash."""
+    escaped = escape[1] or "N"
+    return f"_{escaped}" if escaped in "{}" or not escaped.isascii() else "_" * len(escape[0])
 
 
 def _position(node: ast.AST) -> Position:

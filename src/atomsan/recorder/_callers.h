@@ -68,13 +68,15 @@ static int mark_recorded(PyObject *code) {
 }
 
 #if PY_VERSION_HEX >= 0x030B0000 && PY_VERSION_HEX < 0x030E0000 && !defined(Py_GIL_DISABLED) && !defined(ATOMSAN_GENERAL_FRAMES)
+typedef uint16_t CodeUnit;         /* an instruction has two bytes, and so has each entry of its cache */
+
 #if PY_VERSION_HEX < 0x030C0000
 typedef struct CallFrame {
     PyObject *function, *globals, *builtins, *locals;
     PyCodeObject *code;
     PyObject *object;
     struct CallFrame *previous;
-    _Py_CODEUNIT *instruction;
+    CodeUnit *instruction;
     int stacktop;
     char is_entry;
     char owner;
@@ -84,7 +86,7 @@ typedef struct CallFrame {
     PyCodeObject *code;            /* from 3.13 on None in a frame on the C stack */
     struct CallFrame *previous;
     PyObject *function, *globals, *builtins, *locals, *object;
-    _Py_CODEUNIT *instruction;
+    CodeUnit *instruction;
     int stacktop;
     uint16_t return_offset;
     char owner;
@@ -109,7 +111,7 @@ static inline CallFrame *running_frame(void) {
 static inline int is_hidden(const CallFrame *frame) {
     if (frame->owner == OWNED_BY_C_STACK) return 1;
     return frame->owner != OWNED_BY_GENERATOR
-           && frame->instruction < (_Py_CODEUNIT *)frame->code->co_code_adaptive + frame->code->_co_firsttraceable;
+           && frame->instruction < (CodeUnit *)frame->code->co_code_adaptive + frame->code->_co_firsttraceable;
 }
 
 static inline Caller further_out(Caller frame) {

@@ -63,7 +63,7 @@ LIBRARY = """
 
 # Each method reads a field, so that it is not too trivial to be a region.
 PROGRAM = """
-    import asyncio, concurrent.futures, contextlib, functools, re, sched, socketserver, threading
+    import asyncio, collections.abc, concurrent.futures, contextlib, functools, re, sched, socketserver, threading
     import library
 
     class Thing(library.Base):
@@ -154,12 +154,18 @@ PROGRAM = """
         def __eq__(self, other): return self.n == other.n
         def __hash__(self): return hash(self.n)
 
+    class Table(collections.abc.Mapping):
+        def __getitem__(self, key): return key
+        def __iter__(self): return iter(())
+        def __len__(self): return 0
+
     class Handler(socketserver.BaseRequestHandler):
         def handle(self):
             return self.request
 
     def run():
         thing = Thing()
+        Table().get(1)
         thing.template()
         library.call(thing.passed)
         thing.again(2)
@@ -286,6 +292,7 @@ def test_called_back(calls: Entered, name: str, expected: list[str | None]) -> N
         ("mapped", 2),
         ("__hash__", 1),
         ("__lt__", 1),  # an operator, through a method of the library
+        ("__getitem__", 1),
         ("update", 1),
         ("later_line", 1),
         ("__private", 1),

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from atomsan.source.instrument import bind, compile_instrumented
-from atomsan.source.invoking import SPECIAL, Invocations, is_among, position_of
+from atomsan.source.invoking import Invocations, is_among, position_of
 
 HEAD = """
 class Manager:
@@ -50,23 +50,23 @@ TRY: dict[str, tuple[str, dict[str, set[str]]]] = {
     "in a later line": ("(thing\n    .method(\n 1))", {"method": {"method"}}),
     "name": ("f = thing.method\nf()", {"method": {"f", "__call__"}}),
     "nobody's name": ("(lambda: thing.method)()()", {"method": {"__call__"}}),
-    "attribute": ("x = thing.field", {"field": {"field", SPECIAL}}),
+    "attribute": ("x = thing.field", {"field": {"field"}}),
     "store": ("thing.field = 1", {"field": {"field"}}),
-    "operator": ("thing + thing", {"__add__": {SPECIAL}}),
-    "comparison": ("if thing < thing: pass", {"__lt__": {SPECIAL}}),
-    "item": ("thing[1]", {"__getitem__": {SPECIAL}}),
+    "operator": ("thing + thing", {"__add__": set()}),
+    "comparison": ("if thing < thing: pass", {"__lt__": set()}),
+    "item": ("thing[1]", {"__getitem__": set()}),
     "with": (
         "with thing.managed():\n    pass",
-        {"__enter__": {"managed", SPECIAL}, "__exit__": {"managed", SPECIAL}},
+        {"__enter__": {"managed"}, "__exit__": {"managed"}},
     ),
-    "with two": ("with thing.managed(), Manager() as m:\n    pass", {"__enter__": {SPECIAL}, "__exit__": {SPECIAL}}),
-    "loop": ("for _ in thing: pass", {"__iter__": {SPECIAL}}),
+    "with two": ("with thing.managed(), Manager() as m:\n    pass", {"__enter__": set(), "__exit__": set()}),
+    "loop": ("for _ in thing: pass", {"__iter__": set()}),
     "loop over a call": ("for _ in thing.steps(): pass", {"steps": {"steps"}}),
     "comprehension": ("[one for one in thing.steps()]", {"steps": {"steps"}}),
     "await": ("async def run():\n    await thing.wait()\nrun_it(run)", {"wait": {"wait"}}),
     "async with": (
         "async def run():\n    async with thing.managed(): pass\nrun_it(run)",
-        {"__aenter__": {"managed", SPECIAL}, "__aexit__": {"managed", SPECIAL}},
+        {"__aenter__": {"managed"}, "__aexit__": {"managed"}},
     ),
     "yield from": ("def run():\n    yield from thing.steps()\nlist(run())", {"steps": {"steps"}}),
 }
@@ -117,14 +117,16 @@ def code_of(source: str, *path: str) -> CodeType:
 def test_a_function_is_among_names() -> None:
     update = code_of("def update(): pass", "update")
     assert is_among(update, {"update"})
-    assert not is_among(update, {"other", "__call__", SPECIAL})
-    made = code_of("class Account:\n  def __init__(self): pass", "Account", "__init__")
-    assert is_among(made, {"Account"})
-    assert is_among(made, {"__init__"})
-    assert not is_among(made, {"Other"})
-    less = code_of("class A:\n  def __lt__(self, other): pass", "A", "__lt__")
-    assert is_among(less, {SPECIAL})
-    assert not is_among(less, {"sort", "__call__"})
+    assert not is_among(update, {"other", "__call__"})
+    call = code_of("class Task:\n  def __call__(self): pass", "Task", "__call__")
+    assert is_among(call, {"task", "__call__"})
+    assert not is_among(call, {"update"})
+
+
+@pytest.mark.parametrize("name", ["__init__", "__getitem__", "__lt__", "__enter__"])
+def test_special_methods_are_not_invoked_by_name(name: str) -> None:
+    assert is_among(code_of(f"class A:\n  def {name}(self, *_): pass", "A", name), set())
+    assert not is_among(code_of("def __private(): pass", "__private"), set())
 
 
 def test_what_is_not_in_the_source_invokes_nothing() -> None:

@@ -17,16 +17,9 @@ from atomsan.source.decoding import decoded
 # Lines and columns as `co_positions` gives them: first line, last line, first column, last column.
 Position = tuple[int | None, int | None, int | None, int | None]
 
-# Stands for all special methods: an operator, an attribute, a `with` or a loop may call any of them.
-SPECIAL = "__*__"
-
-# What a call of a class calls.
-_CONSTRUCTORS = frozenset({"__new__", "__init__", "__post_init__"})
-
 # A backslash and what it escapes, in a string. (At the end of a line it is something else.)
 _ESCAPE = re.compile(r"\\N\{[^{}\r\n]*\}|\\([^\r\n])")
 
-_OPERATORS = (ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.Subscript, ast.AugAssign, ast.FormattedValue)
 _LOOPS = (ast.For, ast.AsyncFor, ast.comprehension)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
@@ -61,13 +54,14 @@ def position_of(code: CodeType, instruction: int) -> Position:
 
 
 def is_among(called: CodeType, names: set[str]) -> bool:
-    """Whether the function of this code is invoked by one of these names."""
+    """Whether the function of this code is invoked by one of these names, or is one that nobody invokes by its name.
+
+    Special methods are how objects are used, by a library as by anybody: `self.get(key)` of a `MutableMapping` is a way
+    to `__getitem__`, and `Account()` to `__init__`. But `__call__` is as good as a function.
+    """
     name = called.co_name
-    if name in names:
-        return True
-    if name in _CONSTRUCTORS:
-        return called.co_qualname.split(".")[-2:][0] in names
-    return SPECIAL in names and name.startswith("__") and name.endswith("__")
+    is_special = name.startswith("__") and name.endswith("__") and name != "__call__"
+    return is_special or name in names
 
 
 def _invocations(node: ast.AST) -> Iterator[tuple[ast.AST, set[str]]]:
@@ -78,15 +72,14 @@ def _invocations(node: ast.AST) -> Iterator[tuple[ast.AST, set[str]]]:
     if isinstance(node, ast.With | ast.AsyncWith):
         # to enter has the position of the expression, to exit that of the expression or of the statement
         for item in node.items:
-            entered = _names(item.context_expr) | {SPECIAL}
-            yield item.context_expr, entered
-            yield node, entered
+            yield item.context_expr, _names(item.context_expr)
+            yield node, _names(item.context_expr)
     elif isinstance(node, _LOOPS):
         for at in (node, node.iter):  # which, depends on the version
-            yield at, _names(node.iter) | {SPECIAL}
+            yield at, _names(node.iter)
     elif isinstance(node, _COMPREHENSIONS):
         for one in node.generators:
-            yield node, _names(one.iter) | {SPECIAL}
+            yield node, _names(one.iter)
     elif isinstance(node, ast.Attribute):
         # the probe before the access looks a cached property up, and has the position of the object
         yield node.value, {node.attr}
@@ -99,12 +92,10 @@ def _names(node: ast.AST) -> set[str]:
             return {function.id, "__call__"}
         return {function.attr, "__call__"} if isinstance(function, ast.Attribute) else {"__call__"}
     if isinstance(node, ast.Attribute):
-        return {node.attr, SPECIAL}
+        return {node.attr}
     if isinstance(node, ast.Await | ast.YieldFrom):
         return _names(node.value)
-    if isinstance(node, ast.Import | ast.ImportFrom):
-        return {"<module>"}
-    return {SPECIAL} if isinstance(node, _OPERATORS) else set()
+    return {"<module>"} if isinstance(node, ast.Import | ast.ImportFrom) else set()
 
 
 def _without_backslash(escape: re.Match[str]) -> str:

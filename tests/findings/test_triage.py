@@ -195,6 +195,44 @@ def look():
 {TAIL}"""
 
 
+# One object holds another, and its method updates both.
+ONE_HOLDS = (
+    TWO_OBJECTS.replace(
+        "class Account(Number): pass\nclass Log(Number): pass\naccount, log = Account(), Log()\n",
+        """
+class Log(Number): pass
+class Account(Number):
+    def __init__(self):
+        super().__init__()
+        self.log = Log()
+    def move(self):
+        self.add()
+        here[0] = 1
+        wait_for(2)
+        self.log.add()
+    def seen(self):
+        self.get()
+        self.log.get()
+account = Account()
+""",
+    )
+    .replace("    account.add()\n    here[0] = 1\n    wait_for(2)\n    log.add()", "    account.move()")
+    .replace("    account.get()\n    log.get()", "    account.seen()")
+)
+
+# A third object holds both; its method updates them.
+BOTH_ARE_HELD = (
+    ONE_HOLDS.replace(
+        "class Account(Number):\n    def __init__(self):\n        super().__init__()\n        self.log = Log()",
+        "class Account(Number): pass\n"
+        "class Bank:\n    def __init__(self):\n        self.accounts, self.log = [Account()], Log()",
+    )
+    .replace("self.add()", "self.accounts[0].add()")
+    .replace("self.get()", "self.accounts[0].get()")
+    .replace("account = Account()", "account = Bank()")
+)
+
+
 @pytest.fixture(autouse=True)
 def _own_directory(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
@@ -241,6 +279,25 @@ def test_two_objects_under_two_locks() -> None:
     assert [finding.region for finding in again.findings] == ["app:change"]
     assert (again.sets or {})["*"].serializable is False
     assert shown(run(TWO_OBJECTS, as_spec(row["merge"])))[0] == {"app:change"}
+
+
+@pytest.mark.parametrize(
+    ("text", "region", "merge"),
+    [
+        (ONE_HOLDS, "app:Account.move", {"Account": ["*", "log.*"]}),
+        (BOTH_ARE_HELD, "app:Bank.move", {"Bank": ["accounts.*", "log.*"]}),
+    ],
+)
+def test_objects_that_one_object_holds(text: str, region: str, merge: dict[str, list[str]]) -> None:
+    content = run(text)
+    assert shown(content) == (set(), {region})
+    (row,) = content["triage"]
+    assert parsed(row["merge"]) == {"sets": merge}
+    # the trace does not have what the fields hold yet
+    (warning,) = of_sets(as_spec(row["merge"])).warnings
+    assert "was not recorded" in warning
+    assert shown(run(text, as_spec(row["merge"]))) == ({region}, set())
+    assert [finding.region for finding in of_sets(as_spec(row["merge"])).findings] == [region]
 
 
 def test_two_fields_and_a_class_that_is_divided_and_merged_again() -> None:

@@ -1,0 +1,424 @@
+# Methods and functions with effects
+
+cdef bint is_there(PyObject *obj, PyObject *key, uint32_t shape) noexcept:
+    """Whether a key, which runs no code, is in a dict or set."""
+    cdef bint answer
+    if shape == SET:
+        answer = PySet_Contains(obj, key) == 1
+    else:
+        answer = PyDict_GetItemWithError(obj, key) != NULL
+    if PyErr_Occurred() != NULL:
+        PyErr_Clear()
+    return answer
+
+
+cdef void log_steps(
+    Probe *probe, PyObject *obj, PyObject *argument, uint32_t shape, uint32_t number, uint64_t steps, uint64_t absent
+) noexcept:
+    """The events of a method or function; `argument` may be NULL: there is none, or it is not known."""
+    cdef Key key
+    cdef Thread *thread
+    cdef uint64_t records = 2
+    cdef uint32_t step, op
+    cdef PyObject *other = NULL
+    cdef uint32_t other_number = 0
+    cdef uint32_t other_shape = 0
+    key.kind = KEY_WHOLE
+    key.key = 0
+    if argument != NULL and shape != SEQUENCE and shape != TEXT:
+        if (steps & 0xff & ~<uint64_t>STEP_WRITE) == AT_ELEMENT:
+            key_of(argument, &key)
+    if is_bulky(steps):
+        records = ROOM
+        if argument != NULL:
+            other_shape = builtin_shape(argument, &other_number)
+            other = argument
+            if other_shape >= KEYS and other_shape <= ITEMS:
+                other = viewed(argument)
+                other_shape = MAPPING
+    if KEYS <= shape <= ITEMS:
+        obj = viewed(obj)
+        shape = MAPPING
+    thread = ready(probe.site, records)
+    if thread == NULL:
+        return
+    if steps != absent and key.kind != KEY_WHOLE and shape != CHAIN and not is_there(obj, argument, shape):
+        steps = absent
+    elif steps != absent and key.kind == KEY_WHOLE:
+        # Not known whether it is there: the stronger of the two.
+        steps = absent if (absent & 0xff) & STEP_WRITE else steps
+    while steps:
+        step = <uint32_t>(steps & 0x7f)
+        op = RAW_WRITE if steps & STEP_WRITE else RAW_READ
+        steps >>= 8
+        if step == AT_STRUCTURE:
+            log_structure(thread, probe, op, obj, number)
+        elif step == AT_ELEMENT:
+            log_key(thread, probe, op, obj, &key, number)
+        elif step == AT_ELEMENTS:
+            log_elements(thread, probe, op, obj, number, shape, 0)
+        elif step == AT_FIRST:
+            if size_of(obj, shape) > 0:
+                log_at(thread, probe, op, KEY_INDEX, obj, 0, number)
+        elif step == AT_LAST:
+            log_last(thread, probe, op, obj, number, shape, argument)
+        elif step == AT_KEYS:
+            log_merge(thread, probe, obj, number, other, other_shape)
+        elif step == AT_ARGUMENT:
+            if other != NULL and SEQUENCE <= other_shape <= SET:
+                log_structure(thread, probe, op, other, other_number)
+                log_elements(thread, probe, op, other, other_number, other_shape, 0)
+
+
+cdef inline bint is_bulky(uint64_t steps) noexcept:
+    cdef uint32_t step
+    while steps:
+        step = <uint32_t>(steps & 0x7f)
+        if step == AT_ELEMENTS or step == AT_LAST or step == AT_KEYS or step == AT_ARGUMENT:
+            return True
+        steps >>= 8
+    return False
+
+
+cdef uint32_t builtin_shape(PyObject *obj, uint32_t *number) noexcept:
+    """Of an object of exactly a builtin container type."""
+    cdef PyObject *saved[3]
+    cdef uint32_t shape = 0
+    cdef PyTypeObject *type = Py_TYPE(obj)
+    if type == &PyTuple_Type or type == &PyUnicode_Type or type == &PyLong_Type or obj == Py_None:
+        return 0
+    keep_error(saved)
+    try:
+        known = containers.get(<object><PyObject *>type)
+        if known is not None:
+            shape = known[0]
+    except Exception:
+        pass
+    if shape == TEXT or shape == PLAIN:
+        shape = 0
+    if shape:
+        number[0] = _log.number_of_type(<PyObject *>(type if not KEYS <= shape <= ITEMS else Py_TYPE(viewed(obj))))
+        if number[0] == 0:
+            shape = 0
+    if shape == MISSING:
+        shape = MAPPING
+    give_error_back(saved)
+    return shape
+
+
+cdef void log_last(
+    Thread *thread, Probe *probe, uint32_t op, PyObject *obj, uint32_t number, uint32_t shape, PyObject *argument
+) noexcept:
+    """The last element, or of a sequence everything from the place that the argument says."""
+    cdef Py_ssize_t size, place
+    cdef Py_ssize_t position = 0
+    cdef bint is_negative
+    cdef PyObject *key = NULL
+    cdef PyObject *last = NULL
+    cdef PyObject *value = NULL
+    if shape == CHAIN:
+        log_at(thread, probe, op, KEY_WHOLE, obj, 0, number)
+        return
+    size = size_of(obj, shape)
+    if size <= 0:
+        return
+    if shape == SEQUENCE:
+        place = size - 1
+        if argument != NULL and Py_TYPE(argument) == &PyLong_Type:
+            if not place_of(obj, argument, &place, &is_negative):
+                return
+        log_elements(thread, probe, op, obj, number, shape, place)
+    elif size > MOST:
+        log_at(thread, probe, op, KEY_WHOLE, obj, 0, number)
+    else:
+        while PyDict_Next(obj, &position, &key, &value):
+            last = key
+        if last != NULL:
+            log_known_key(thread, probe, op, obj, last, number)
+
+
+cdef void log_merge(
+    Thread *thread, Probe *probe, PyObject *obj, uint32_t number, PyObject *other, uint32_t other_shape
+) noexcept:
+    """`update`: a store for each key of the argument."""
+    cdef Py_ssize_t position = 0
+    cdef PyObject *key = NULL
+    cdef PyObject *value = NULL
+    cdef bint is_new = False
+    if other == NULL or other_shape != MAPPING or PyDict_Size(other) > MOST:
+        log_at(thread, probe, RAW_WRITE, KEY_WHOLE, obj, 0, number)
+        log_structure(thread, probe, RAW_WRITE, obj, number)
+        return
+    while PyDict_Next(other, &position, &key, &value):
+        log_known_key(thread, probe, RAW_WRITE, obj, key, number)
+        if not is_new and PyDict_Check(obj) and not (is_exact(key, 0) and is_there(obj, key, MAPPING)):
+            is_new = True
+    if is_new or not PyDict_Check(obj):
+        log_structure(thread, probe, RAW_WRITE, obj, number)
+
+
+cdef bint log_method(Probe *probe, PyObject *obj, PyObject *argument) noexcept:
+    """A call of a method that may be one with effects. False: an error is set."""
+    cdef Found *found
+    cdef PyTypeObject *type = Py_TYPE(obj)
+    if type == &PyUnicode_Type and argument == NULL:
+        return True
+    found = container(probe, obj, <object>probe.name)
+    if found.mode == CONTAINER:
+        if found.steps:
+            if found.shape == PLAIN:
+                log_named(probe, obj, argument, found.steps)
+            else:
+                log_steps(probe, obj, argument, found.shape, found.number, found.steps, found.absent)
+        return True
+    if not (<_Type *>type).tp_flags & Py_TPFLAGS_HEAPTYPE and type != &PyModule_Type and not PyType_Check(obj):
+        return True
+    return load_uncached(probe, obj)
+
+
+cdef bint load_uncached(Probe *probe, PyObject *obj) noexcept:
+    """A read of the attribute that is about to be called, at a probe whose memory is for containers."""
+    cdef PyTypeObject *type = Py_TYPE(obj)
+    cdef uint32_t mode = attribute_mode(type, probe.name, _PyType_Lookup(type, probe.name), False)
+    cdef uint32_t number = 0
+    cdef Thread *thread
+    if mode == SKIP:
+        return True
+    if mode != MODULE and mode != CLASS:
+        number = _log.number_of_type(<PyObject *>type)
+        if number == 0:
+            return True
+    if mode != FIELD:
+        return load_special(probe, obj, mode, number)
+    thread = ready(probe.site, 1)
+    if thread != NULL:
+        log_at(thread, probe, RAW_READ, KEY_FIELD, obj, probe.name_number, number)
+    return True
+
+
+cdef void log_named(Probe *probe, PyObject *obj, PyObject *name, uint64_t steps) noexcept:
+    """`super().__setattr__(name, value)`, `obj.__setattr__(name, value)`."""
+    if Py_TYPE(obj) == &PySuper_Type:
+        obj = super_object(obj)
+    if obj != NULL and name != NULL and PyUnicode_CheckExact(name):
+        log_attribute(probe, obj, name, RAW_WRITE if steps & STEP_WRITE else RAW_READ, True)
+
+
+cdef void log_attribute(Probe *probe, PyObject *obj, PyObject *name, uint32_t op, bint is_raw) noexcept:
+    """An attribute whose name is known only now. `is_raw`: by object's own method, whatever the class defines."""
+    cdef PyTypeObject *type = Py_TYPE(obj)
+    cdef PyObject *found = _PyType_Lookup(type, name)
+    cdef PyObject *saved[3]
+    cdef uint32_t mode, own
+    cdef uint32_t number = 0
+    cdef uint32_t name_number = 0
+    cdef Thread *thread
+    if is_raw and (<_Type *>type).tp_flags & Py_TPFLAGS_HEAPTYPE and not PyType_Check(obj):
+        mode = FIELD if found == NULL else descriptor_mode(found, op == RAW_WRITE)
+    else:
+        mode = attribute_mode(type, name, found, op == RAW_WRITE)
+    own = mode
+    if mode == FIELD_OR_CLASS or mode == CACHED:
+        mode = FIELD
+    if mode == SKIP or mode == ALIAS:
+        return
+    if mode == CLASS and op == RAW_READ:
+        found = _PyType_Lookup(<PyTypeObject *>obj, name)
+        if found != NULL and ((<_Type *>Py_TYPE(found)).tp_descr_get != NULL or PyType_Check(found)):
+            return
+        if found != NULL:
+            obj = holder_of(<PyTypeObject *>obj, name)
+    if mode == MODULE:
+        if op == RAW_READ and not reads_are_logged(obj, name):
+            return
+        obj = PyModule_GetDict(obj)
+    if obj == NULL:
+        return
+    if mode != MODULE:
+        number = _log.number_of_type(obj if mode == CLASS else <PyObject *>type)
+        if number == 0:
+            return
+    keep_error(saved)
+    try:
+        name_number = _log.name_number(sys.intern(<object>name))
+        if mode == MODULE and op == RAW_WRITE:
+            note_written(<uint64_t>obj, <object>obj, <object>name)
+    except Exception:
+        pass
+    give_error_back(saved)
+    if name_number == 0:
+        return
+    if op == RAW_READ and mode == FIELD and own != CACHED and is_followed(type, name, name_number, number):
+        load_followed(probe, obj, name, name_number, number, 0)
+        return
+    thread = ready(probe.site, 1)
+    if thread != NULL:
+        put_access(
+            S, <uint64_t>obj, name_number, RAW_WHAT(number, probe.site),
+            RAW_WORD(thread.number, op, KEY_FIELD, FLAG_CLASS if mode == CLASS else 0),
+        )
+
+
+cdef PyObject *method(PyObject *self, PyObject *obj) noexcept:
+    if S.on and not log_method(<Probe *>self, obj, NULL):
+        return NULL
+    return new_ref(obj)
+
+
+cdef PyObject *keyed_method(PyObject *self, PyObject *pair) noexcept:
+    cdef PyObject *obj = PyTuple_GET_ITEM(pair, 0)
+    if S.on and not log_method(<Probe *>self, obj, PyTuple_GET_ITEM(pair, 1)):
+        return NULL
+    return new_ref(obj)
+
+
+cdef PyObject *late_method(PyObject *self, PyObject *obj) noexcept:
+    """What `obj.name` is, or a stand-in that logs when it is called: the arguments are evaluated between."""
+    cdef Probe *probe = <Probe *>self
+    cdef Found *found
+    if S.on:
+        found = container(probe, obj, <object>probe.name)
+        if found.mode == CONTAINER:
+            if found.steps and found.shape != PLAIN:
+                return new_later(probe, obj, fast_call_later)
+        elif (<_Type *>Py_TYPE(obj)).tp_flags & Py_TPFLAGS_HEAPTYPE or Py_TYPE(obj) == &PyModule_Type:
+            if not load_uncached(probe, obj):
+                return NULL
+    return PyObject_GetAttr(obj, probe.name)
+
+
+cdef PyObject *call_later(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names) noexcept:
+    cdef Later *later = <Later *>self
+    cdef Py_ssize_t count = PyVectorcall_NARGS(nargsf)
+    cdef PyObject *bound
+    cdef PyObject *result
+    cdef PyObject *saved
+    cdef PyObject **whole
+    if S.on and not log_method(later.probe, later.object, args[0] if count > 0 else NULL):
+        return NULL
+    if nargsf & PY_VECTORCALL_ARGUMENTS_OFFSET:
+        # there is room for the object before its arguments: no bound method need be made
+        whole = <PyObject **>args - 1
+        saved = whole[0]
+        whole[0] = later.object
+        result = PyObject_VectorcallMethod(later.probe.name, whole, count + 1, names)
+        whole[0] = saved
+        return result
+    bound = PyObject_GetAttr(later.object, later.probe.name)
+    if bound == NULL:
+        return NULL
+    result = PyObject_Vectorcall(bound, args, nargsf, names)
+    Py_DECREF(bound)
+    return result
+
+
+cdef PyObject *argument(PyObject *self, PyObject *obj) noexcept:
+    cdef Probe *probe = <Probe *>self
+    if S.on:
+        return logged_argument(probe, obj)
+    return new_ref(obj)
+
+
+cdef PyObject *logged_argument(Probe *probe, PyObject *obj) noexcept:
+    cdef uint32_t step = <uint32_t>(probe.steps & 0x7f)
+    if step == STEP_ITERATE:
+        return iterating(probe, obj)
+    if step == STEP_ALIAS:
+        if (<_Type *>Py_TYPE(obj)).tp_flags & Py_TPFLAGS_HEAPTYPE and not PyType_Check(obj):
+            log_alias(probe, obj)
+    elif step == AT_EVERYTHING:
+        log_deep(probe, obj, 0)
+    elif not log_whole(probe, obj) and has_fields(probe.steps):
+        log_fields(probe, obj, NULL)
+    return new_ref(obj)
+
+
+cdef inline bint has_fields(uint64_t steps) noexcept:
+    while steps:
+        if steps & 0x7f == AT_FIELDS:
+            return True
+        steps >>= 8
+    return False
+
+
+cdef bint log_whole(Probe *probe, PyObject *obj) noexcept:
+    """The effect of the probe's function on a container. False: it is none."""
+    cdef PyTypeObject *type = Py_TYPE(obj)
+    cdef Found *found
+    if type == &PyTuple_Type or type == &PyUnicode_Type or type == &PyLong_Type:
+        return True
+    found = container(probe, obj, name_of_len)
+    if found.mode != CONTAINER or found.shape == TEXT or found.shape == PLAIN:
+        return False
+    log_steps(probe, obj, NULL, found.shape, found.number, probe.steps, probe.steps)
+    return True
+
+
+cdef void log_fields(Probe *probe, PyObject *obj, PyObject **values) noexcept:
+    """Each attribute of an object: `copy.copy(obj)`."""
+    cdef PyObject *names
+    cdef PyObject *key = NULL
+    cdef PyObject *value = NULL
+    cdef Py_ssize_t position = 0
+    cdef Py_ssize_t size, i
+    if not (<_Type *>Py_TYPE(obj)).tp_flags & Py_TPFLAGS_HEAPTYPE or PyType_Check(obj):
+        return
+    names = PyObject_GenericGetDict(obj, NULL)
+    if names == NULL:
+        PyErr_Clear()
+        return
+    size = 0
+    try:
+        # A copy of the names, because numbering them can let other threads run.
+        texts = [text for text in <object>names if type(text) is str]
+        for text in texts[:MOST]:
+            log_attribute(probe, obj, <PyObject *>text, RAW_READ, False)
+    except Exception:
+        pass
+    Py_DECREF(names)
+
+
+cdef void log_deep(Probe *probe, PyObject *obj, int depth) noexcept:
+    """A container or object and what is in it: `json.dumps`, `copy.deepcopy`."""
+    cdef PyTypeObject *type = Py_TYPE(obj)
+    cdef uint32_t number = 0
+    cdef uint32_t shape
+    cdef PyObject *saved[3]
+    cdef Thread *thread
+    if type == &PyUnicode_Type or type == &PyLong_Type or obj == Py_None or depth > 4:
+        return
+    shape = builtin_shape(obj, &number)
+    if KEYS <= shape <= ITEMS:
+        return
+    if shape:
+        thread = ready(probe.site, ROOM)
+        if thread == NULL:
+            return
+        log_structure(thread, probe, RAW_READ, obj, number)
+        log_elements(thread, probe, RAW_READ, obj, number, shape, 0)
+    elif type != &PyTuple_Type:
+        log_fields(probe, obj, NULL)
+    keep_error(saved)
+    try:
+        for inner in contents(<object>obj, shape):
+            log_deep(probe, <PyObject *>inner, depth + 1)
+    except Exception:
+        pass
+    give_error_back(saved)
+
+
+cdef list contents(object obj, uint32_t shape):
+    """What is in it, as a list: logging can let other threads run."""
+    if shape == MAPPING:
+        return list(dict.values(obj))[:MOST]
+    if shape == SEQUENCE and type(obj) in (list, collections.deque) or type(obj) is tuple:
+        return list(obj)[:MOST]
+    if not shape and isinstance(getattr(type(obj), "__dict__", None), kinds.MappingProxyType):
+        names = <PyObject *>PyObject_GenericGetDict(<PyObject *>obj, NULL)
+        if names == NULL:
+            PyErr_Clear()
+            return []
+        values = list((<object>names).values())[:MOST]
+        Py_DECREF(names)
+        return values
+    return []

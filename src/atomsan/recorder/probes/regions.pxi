@@ -1,0 +1,160 @@
+# Regions and sites
+
+cdef PyObject *at_site(PyObject *self, PyObject *obj) noexcept:
+    """`with` and `await`: the primitive asks for the site."""
+    if S.on:
+        ready_after((<Probe *>self).site)
+    return new_ref(obj)
+
+
+cdef object awaited = None
+
+
+cdef PyObject *at_await(PyObject *self, PyObject *obj) noexcept:
+    cdef PyObject *saved[3]
+    if S.on:
+        ready_after((<Probe *>self).site)
+        if awaited is not None:
+            keep_error(saved)
+            try:
+                awaited(<object>obj)
+            except Exception:
+                pass
+            give_error_back(saved)
+    return new_ref(obj)
+
+
+cdef PyObject *begin(PyObject *self, PyObject *receiver) noexcept:
+    cdef Probe *probe = <Probe *>self
+    cdef Thread *thread
+    cdef Found *found
+    cdef uint64_t about = 0
+    cdef uint32_t number = 0, flags
+    if S.on:
+        flags = flags_of_call(probe)
+        if receiver != Py_None:
+            if matches(&probe.found[0], Py_TYPE(receiver)):
+                number = probe.found[0].number
+            else:
+                number = receiver_number(probe, receiver)
+            about = <uint64_t>receiver if number else 0
+        thread = ready(probe.site, 1)
+        if thread != NULL:
+            if about:
+                see(about)
+            put(S, about, 0, RAW_WHAT(number, probe.begin_site), RAW_WORD(thread.number, RAW_BEGIN, 0, flags))
+    return new_ref(receiver)
+
+
+cdef inline uint32_t flags_of_call(Probe *probe) noexcept:
+    """Of a begin. Other threads may run."""
+    if not probe.is_entry or is_called_plainly(probe) or is_called_by_recorded(probe) or not is_called_back():
+        return 0
+    return FLAG_CALLED_BACK
+
+
+cdef object invokes = None
+
+
+cdef int ask(PyObject *caller, int instruction, PyObject *called) noexcept:
+    cdef PyObject *saved[3]
+    cdef int answer = -1
+    if invokes is None:
+        return -1
+    keep_error(saved)
+    PyThreadState_EnterTracing(PyThreadState_Get())  # a debugger is to see none of our frames
+    try:
+        answer = bool(invokes(<object>caller, instruction, <object>called))
+    except BaseException as error:
+        _log.pass_on(error, invokes)
+    PyThreadState_LeaveTracing(PyThreadState_Get())
+    give_error_back(saved)
+    return answer
+
+
+cdef uint32_t receiver_number(Probe *probe, PyObject *receiver) noexcept:
+    cdef PyTypeObject *type = Py_TYPE(receiver)
+    cdef uint32_t number = _log.number_of_type(<PyObject *>type)
+    cdef Found *found = &probe.found[0]
+    _PyType_Lookup(type, <PyObject *>name_of_len)  # gives the type a version
+    found.type = type
+    found.number = number
+    conclude(found, type)
+    return number
+
+
+cdef inline void log_region(Probe *probe, uint32_t op) noexcept:
+    cdef Thread *thread
+    cdef uint32_t flags
+    if S.on:
+        flags = flags_of_call(probe) if op == RAW_BEGIN else 0
+        thread = ready(probe.site, 1)
+        if thread != NULL:
+            put(S, 0, 0, RAW_WHAT(0, probe.begin_site), RAW_WORD(thread.number, op, 0, flags))
+
+
+cdef PyObject *end(PyObject *self, PyObject *obj) noexcept:
+    log_region(<Probe *>self, RAW_END)
+    return new_ref(obj)
+
+
+cdef PyObject *resume(PyObject *self, PyObject *obj) noexcept:
+    log_region(<Probe *>self, RAW_BEGIN)
+    return new_ref(obj)
+
+
+cdef PyObject *span(PyObject *self, PyObject *obj) noexcept:
+    cdef PyObject *made = new_span(<Probe *>self)
+    if made != NULL:
+        log_region(<Probe *>self, RAW_BEGIN)
+    return made
+
+
+cdef void end_span(Probe *probe) noexcept:
+    cdef Thread *thread
+    if S.on:
+        # An object is being freed: from the reserve, without waiting.
+        thread = ready_after(probe.site)
+        if thread != NULL:
+            put(S, 0, 0, RAW_WHAT(0, probe.begin_site), RAW_WORD(thread.number, RAW_END, 0, 0))
+
+
+cdef extern from "Python.h":
+    ctypedef struct PyCompilerFlags:
+        int cf_flags
+    int PyEval_MergeCompilerFlags(PyCompilerFlags *)
+    int PyCF_MASK
+    ctypedef struct PyThreadState
+    PyThreadState *PyThreadState_Get()
+    void PyThreadState_EnterTracing(PyThreadState *)
+    void PyThreadState_LeaveTracing(PyThreadState *)
+
+
+cdef object dynamic = None
+
+
+cdef PyObject *source(PyObject *self, PyObject *text) noexcept:
+    cdef Probe *probe = <Probe *>self
+    cdef PyObject *saved[3]
+    cdef PyObject *result = text
+    cdef PyObject *namespace
+    cdef PyCompilerFlags flags
+    if dynamic is None or not (PyUnicode_Check(text) or PyBytes_Check(text)):
+        return new_ref(text)
+    namespace = PyEval_GetGlobals()
+    if namespace == NULL:
+        return new_ref(text)
+    flags.cf_flags = 0
+    PyEval_MergeCompilerFlags(&flags)  # `from __future__` of the code that runs the text holds in the text
+    keep_error(saved)
+    PyThreadState_EnterTracing(PyThreadState_Get())  # a debugger is to see none of our frames
+    try:
+        code = dynamic(<object>text, <object>probe.name, <object>namespace, flags.cf_flags & PyCF_MASK)
+        result = <PyObject *>code
+        Py_INCREF(result)
+    except BaseException as error:
+        result = new_ref(text)
+        _log.pass_on(error, dynamic)
+    PyThreadState_LeaveTracing(PyThreadState_Get())
+    give_error_back(saved)
+    return result

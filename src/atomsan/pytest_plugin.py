@@ -370,7 +370,7 @@ def _report_file(name: str | None) -> str | None:
     if name is None:
         return None
     from atomsan.errors import InputError, OutputError
-    from atomsan.trace.writing import check_output
+    from atomsan.trace.outputs import check_output
 
     if os.path.splitext(name)[1] not in (".json", ".txt"):
         raise InputError("a report is written to a file in .json or .txt", source=name)

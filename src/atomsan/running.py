@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from atomsan.errors import OutputError, Place
 from atomsan.recorder.ring import SharedLog, is_written, open_spooled, spooled
 from atomsan.recorder.runner import Limits, Outcome, Program, Run
+from atomsan.trace.outputs import make_room
 
 if TYPE_CHECKING:
     from atomsan.findings.report import Report
@@ -67,18 +68,13 @@ def recorded(
     `interim` is called with the tape so far when this process gets SIGUSR1.
     """
     program.check()
-    with (
-        _spool(follow_fork) as spool,
-        _started(program, options._replace(spool=spool), limits, at_once=not path) as (
-            run,
-            log,
-        ),
-    ):
+    room = None if path is None else make_room(path, force=force)
+    with _spool(follow_fork) as spool, _started(program, options._replace(spool=spool), limits) as (run, log):
         from atomsan.recorder.tape import Tape
 
         recording = _recording(program, log)
         forked = Forked(spool, program, path, force=force)
-        with Tape(recording.symbols, recording.meta, path, force=force) as tape, forked:
+        with Tape(recording.symbols, recording.meta, path, force=force, room=room) as tape, forked:
             recording.output = tape.write
             recording.idle = tape.flush_if_due
             for is_asked in _run(run, recording):
@@ -244,10 +240,8 @@ def _spool(wanted: bool) -> Iterator[str | None]:
 
 
 @contextmanager
-def _started(
-    program: Program, options: RecordingOptions, limits: Limits, *, at_once: bool = True
-) -> Iterator[tuple[Run, SharedLog]]:
-    """A run of the program, which has been started if `at_once`, and has ended when the context is left."""
+def _started(program: Program, options: RecordingOptions, limits: Limits) -> Iterator[tuple[Run, SharedLog]]:
+    """A run of the program, which has been started, and has ended when the context is left."""
     try:
         log = SharedLog.create()
     except OSError as error:
@@ -255,8 +249,7 @@ def _started(
     run = Run(program, options, limits, log)
     try:
         run.pass_signals_on()
-        if at_once:
-            run.start()
+        run.start()
         yield run, log
     finally:
         run.close()
@@ -274,7 +267,6 @@ def _recording(program: Program, log: SharedLog, behind: str = "") -> Recording:
 
 def _run(run: Run, recording: Recording) -> Iterator[bool]:
     """Run the program to its end. Gives True now and then: somebody asks how it goes; else False."""
-    run.start()
     run.read_by(recording)
     while run.pump():
         yield run.was_asked()

@@ -24,9 +24,10 @@ def convert(
       atomsan convert t.log t.csv.gz --input-format davida --lenient --force
       atomsan convert t.atomtrace - --output-format csv --quiet | head
     """
+    from atomsan.trace.outputs import check_output
+    from atomsan.trace.outputs import output_format as format_to_write
     from atomsan.trace.reading import open_trace
-    from atomsan.trace.writing import check_output, write_trace
-    from atomsan.trace.writing import output_format as format_to_write
+    from atomsan.trace.writing import write_trace
 
     format_to_write(target, output_format)
     check_output(target, force=force)

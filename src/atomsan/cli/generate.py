@@ -40,8 +40,9 @@ def generate(
         print(_presets(), end="")
         return Exit.FINE
     from atomsan.trace import generator
-    from atomsan.trace.writing import check_output, write_file, write_trace
-    from atomsan.trace.writing import output_format as format_to_write
+    from atomsan.trace.outputs import check_output
+    from atomsan.trace.outputs import output_format as format_to_write
+    from atomsan.trace.writing import write_file, write_trace
 
     options = _options(kind, preset, scale, {name: value for name, value in sizes.items() if value is not None})
     format_to_write(output, output_format)

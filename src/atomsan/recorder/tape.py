@@ -7,15 +7,15 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from atomsan.errors import OutputError, Place
+from atomsan.errors import Place
 from atomsan.trace.events import Batch
-from atomsan.trace.writing import check_output, output_format, write_trace
+from atomsan.trace.outputs import explained, make_room, new_directory, output_format
+from atomsan.trace.writing import write_trace
 
 if TYPE_CHECKING:
     from atomsan.trace.bundle import BundleWriter
@@ -39,7 +39,8 @@ class Tape:
     """Takes the batches of a recording.
 
     With a `path` that names a bundle, the bundle is there from the beginning and grows; another format is written at
-    the end. Without one, a bundle in a temporary directory takes what does not fit into memory.
+    the end. Without one, a bundle in a temporary directory takes what does not fit into memory. `room` is the directory
+    of the bundle, if it was made already (`make_room`).
     """
 
     def __init__(
@@ -49,6 +50,7 @@ class Tape:
         path: str | os.PathLike[str] | None = None,
         *,
         force: bool = False,
+        room: Path | None = None,
         most_in_memory: int = MOST_IN_MEMORY,
         flush_seconds: float = FLUSH_SECONDS,
         clock: Callable[[], float] = time.monotonic,
@@ -71,9 +73,9 @@ class Tape:
         self._temporary: Path | None = None
         self._is_finished = False
         if self._path is not None:
-            check_output(self._path, force=force)
-            if output_format(self._path) == "bundle":
-                self._start_bundle(self._made_directory(Path(self._path)))
+            room = room or make_room(self._path, force=force)
+            if room is not None:
+                self._start_bundle(room)
 
     @property
     def bytes(self) -> int:
@@ -103,12 +105,12 @@ class Tape:
             if self._kept is not None:
                 self._kept.append(batch)
             if self._writer is not None:
-                with _explained(str(self._directory)):
+                with explained(str(self._directory)):
                     self._writer.write(batch)
         if self._kept is not None and self.events > self._most_in_memory:
             self._leave_memory(self._kept)
         if self._writer is not None and not self._is_finished:
-            with _explained(str(self._directory)):
+            with explained(str(self._directory)):
                 self._writer.flush()
 
     def finish(self) -> None:
@@ -118,7 +120,7 @@ class Tape:
         self.flush()
         self._is_finished = True
         if self._writer is not None:
-            with _explained(str(self._directory)):
+            with explained(str(self._directory)):
                 self._writer.finish()
         if self._path is not None and output_format(self._path) != "bundle":
             write_trace(self.reopened(), self._path, force=self._force)
@@ -171,9 +173,9 @@ class Tape:
     def _leave_memory(self, kept: list[Batch]) -> None:
         if self._writer is None:
             self._temporary = Path(tempfile.mkdtemp(prefix="atomsan-"))
-            self._start_bundle(self._made_directory(self._temporary / "recording.atomtrace"))
+            self._start_bundle(new_directory(self._temporary / "recording.atomtrace"))
             assert self._writer is not None
-            with _explained(str(self._directory)):
+            with explained(str(self._directory)):
                 for batch in kept:
                     self._writer.write(batch)
         self._kept = None
@@ -181,18 +183,9 @@ class Tape:
     def _start_bundle(self, directory: Path) -> None:
         from atomsan.trace.bundle import BundleWriter
 
-        with _explained(str(directory)):
+        with explained(str(directory)):
             self._writer = BundleWriter(directory, self.symbols, self.meta)
         self._directory = directory
-
-    def _made_directory(self, path: Path) -> Path:
-        with _explained(str(path)):
-            if path.is_dir() and not path.is_symlink():
-                shutil.rmtree(path)
-            elif os.path.lexists(path):
-                path.unlink()
-            path.mkdir()
-        return path
 
 
 class _Kept:
@@ -222,12 +215,3 @@ def _joined(batches: list[Batch]) -> Batch:
     for column in columns:
         column.flags.writeable = False
     return Batch(batches[0].first, *columns)
-
-
-@contextmanager
-def _explained(name: str) -> Iterator[None]:
-    """Whatever keeps the bundle from being written becomes one clear error."""
-    try:
-        yield
-    except OSError as error:
-        raise OutputError(f"{name}: cannot be written: {error.strerror or error}") from error

@@ -104,6 +104,11 @@ _META_TYPES: dict[str, Any] = {
 }
 
 
+def _platform() -> str:
+    """Without `platform.platform`, which starts a process to ask for the name of the processor."""
+    return "-".join(part for part in (platform.system(), platform.release(), platform.machine()) if part)
+
+
 def meta_content(meta: TraceMeta, symbols: Symbols, events: int, *, complete: bool) -> dict[str, Any]:
     """What is known of a trace, as JSON."""
     sites = symbols.sites.names
@@ -113,7 +118,7 @@ def meta_content(meta: TraceMeta, symbols: Symbols, events: int, *, complete: bo
         "events": events if complete else None,
         "program": meta.program,
         "command_line": meta.command_line,
-        "platform": meta.platform or platform.platform(),
+        "platform": meta.platform or _platform(),
         "seconds": meta.seconds,
         "classes": meta.classes,
         "sets": meta.sets,

@@ -18,24 +18,10 @@ from typing import BinaryIO
 
 from atomsan.errors import InputError, OutputError
 from atomsan.trace.events import Batch
-from atomsan.trace.formats import COMPRESSIONS, FORMATS, suffix_format
+from atomsan.trace.formats import COMPRESSIONS
+from atomsan.trace.outputs import STANDARD_OUTPUT, check_output, explained, is_device, output_format, remove
 from atomsan.trace.trace import Trace
 from atomsan.types import EventSink, EventSource
-
-STANDARD_OUTPUT = "-"
-
-
-def output_format(path: str | os.PathLike[str], format: str | None = None) -> str:
-    """The format to write `path` in: the one named, else that of its suffix."""
-    name = os.fspath(path)
-    found = format or ("std" if name == STANDARD_OUTPUT else suffix_format(name))
-    written = [name for name, facts in FORMATS.items() if facts.written]
-    if found is None or found not in written:
-        what = f"the format {found!r}" if found else "a format for this name"
-        raise InputError(f"cannot write {what}: it is one of {', '.join(written)}", source=name)
-    if found in ("bundle", "parquet") and Path(name).suffix in COMPRESSIONS:
-        raise InputError(f"a {found} is compressed already: leave out {Path(name).suffix}", source=name)
-    return found
 
 
 def write_trace(
@@ -49,7 +35,7 @@ def write_trace(
     """Write everything a source gives. `path` may be `-` for standard output; `on_batch` sees each batch written."""
     format = output_format(path, format)
     name = os.fspath(path)
-    with _explained(name):
+    with explained(name):
         if format == "csv" and not isinstance(source, Trace):
             # The columns of CSV are the threads: they must be known before the first line.
             with _spooled(source, name, on_batch) as spool:
@@ -75,21 +61,10 @@ def _write(
 
 def write_file(path: str | os.PathLike[str], content: bytes, *, force: bool = False) -> None:
     """Write a small result that goes with a trace; it appears under its name only when it is whole."""
-    with _explained(os.fspath(path)):
+    with explained(os.fspath(path)):
         check_output(path, force=force)
         with _new_file(Path(path)) as partial:
             partial.write_bytes(content)
-
-
-def check_output(path: str | os.PathLike[str], *, force: bool) -> None:
-    """Refuse, before any work is done, an output that would replace something."""
-    target = Path(path)
-    if os.fspath(path) == STANDARD_OUTPUT or not os.path.lexists(target) or _is_device(target):
-        return
-    if not force:
-        raise OutputError(f"{path}: exists already (--force replaces it)")
-    if target.is_dir() and not (target / "meta.json").is_file():
-        raise OutputError(f"{path}: a directory that is not a trace bundle; it will not be replaced")
 
 
 @contextmanager
@@ -157,11 +132,6 @@ def _spooled(source: EventSource, name: str, on_batch: Callable[[Batch], None]) 
         yield BundleSource(bundle)
 
 
-def _is_device(path: Path) -> bool:
-    """Something that is written into, not replaced: /dev/null, a named pipe."""
-    return path.exists() and not path.is_file() and not path.is_dir()
-
-
 def _permissions(mode: int) -> int:
     """What the user's umask leaves of a mode. Temporary files are private until they get their name."""
     umask = os.umask(0)
@@ -171,7 +141,7 @@ def _permissions(mode: int) -> int:
 
 @contextmanager
 def _new_file(path: Path) -> Iterator[Path]:
-    if _is_device(path):
+    if is_device(path):
         yield path
         return
     handle, partial = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".partial", dir=path.parent)
@@ -193,18 +163,11 @@ def _new_directory(path: Path) -> Iterator[Path]:
         yield partial
         os.chmod(partial, _permissions(0o777))
         if os.path.lexists(path):
-            _remove(path)
+            remove(path)
         os.rename(partial, path)
     except BaseException:
         shutil.rmtree(partial, ignore_errors=True)
         raise
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
-    else:
-        path.unlink()
 
 
 @contextmanager
@@ -223,15 +186,3 @@ def _compressed(path: Path, suffix: str) -> Iterator[BinaryIO]:
                 yield stream
         else:
             yield file
-
-
-@contextmanager
-def _explained(name: str) -> Iterator[None]:
-    """Whatever keeps the output from being written becomes one clear error."""
-    try:
-        yield
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        shown = "standard output" if name == STANDARD_OUTPUT else name
-        raise OutputError(f"{shown}: cannot be written: {error.strerror or error}") from error

@@ -1,0 +1,77 @@
+"""Where a trace may be written, asked before there is anything to write, and before anything heavy is loaded."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from atomsan.errors import InputError, OutputError
+from atomsan.trace.formats import COMPRESSIONS, FORMATS, suffix_format
+
+STANDARD_OUTPUT = "-"
+
+
+def output_format(path: str | os.PathLike[str], format: str | None = None) -> str:
+    """The format to write `path` in: the one named, else that of its suffix."""
+    name = os.fspath(path)
+    found = format or ("std" if name == STANDARD_OUTPUT else suffix_format(name))
+    written = [name for name, facts in FORMATS.items() if facts.written]
+    if found is None or found not in written:
+        what = f"the format {found!r}" if found else "a format for this name"
+        raise InputError(f"cannot write {what}: it is one of {', '.join(written)}", source=name)
+    if found in ("bundle", "parquet") and Path(name).suffix in COMPRESSIONS:
+        raise InputError(f"a {found} is compressed already: leave out {Path(name).suffix}", source=name)
+    return found
+
+
+def check_output(path: str | os.PathLike[str], *, force: bool) -> None:
+    """Refuse, before any work is done, an output that would replace something."""
+    target = Path(path)
+    if os.fspath(path) == STANDARD_OUTPUT or not os.path.lexists(target) or is_device(target):
+        return
+    if not force:
+        raise OutputError(f"{path}: exists already (--force replaces it)")
+    if target.is_dir() and not (target / "meta.json").is_file():
+        raise OutputError(f"{path}: a directory that is not a trace bundle; it will not be replaced")
+
+
+def make_room(path: str | os.PathLike[str], *, force: bool) -> Path | None:
+    """Check an output, and make the empty directory if it is a bundle, which is written as it grows."""
+    check_output(path, force=force)
+    return new_directory(Path(path)) if output_format(path) == "bundle" else None
+
+
+def new_directory(path: Path) -> Path:
+    """An empty directory, in place of what was there."""
+    with explained(str(path)):
+        if os.path.lexists(path):
+            remove(path)
+        path.mkdir()
+    return path
+
+
+def remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink()
+
+
+def is_device(path: Path) -> bool:
+    """Something that is written into, not replaced: /dev/null, a named pipe."""
+    return path.exists() and not path.is_file() and not path.is_dir()
+
+
+@contextmanager
+def explained(name: str) -> Iterator[None]:
+    """Whatever keeps the output from being written becomes one clear error."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        shown = "standard output" if name == STANDARD_OUTPUT else name
+        raise OutputError(f"{shown}: cannot be written: {error.strerror or error}") from error

@@ -173,7 +173,7 @@ _WITHOUT = """
 import sys
 import atomsan.checking
 if sys.argv.pop(1) == "without":
-    atomsan.checking._inside_sets = lambda *given: ([], None)
+    atomsan.checking._inside_sets = lambda *given: atomsan.checking._Inside([], None)
 from atomsan.cli.main import main
 sys.exit(main())
 """

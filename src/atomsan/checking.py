@@ -95,7 +95,8 @@ def check(
     if one.is_recorded and "davida" in names.checkers:
         is_ours = _ours(one, rules)
         inside = _Inside([] if material.again else _by_the_lens(one), stopped if material.again else None)
-        if material.again and not stopped:
+        # a cycle of units on one set is a cycle of the transactions that they are in: without such, nothing is wrong
+        if material.again and not stopped and not _serializable(results):
             inside = _inside_sets(material, rules, one.meetings, deadline, watching)
             across, stopped = _across_sets(material, findings, inside, one.meetings, is_ours, deadline, watching)
             inside.findings.extend(across)
@@ -308,6 +309,11 @@ def _closings(run: _Pass, results: Sequence[Result]) -> list[Finding]:
     return [closed(result.closing, run.names) for result in results if result.closing][:1]
 
 
+def _serializable(results: Sequence[Result]) -> bool | None:
+    """Whether the trace is, as far as one of the checkers decides that."""
+    return next((result.serializable for result in results if result.serializable is not None), None)
+
+
 def _ours(run: _Pass, rules: Specification) -> Callable[[str], bool]:
     """Whether we chose a region of this name, and not the user."""
     marked = marked_regions(run.source, rules)
@@ -433,7 +439,7 @@ def _report(
         ),
         algorithm=names.shown,
         verdict=verdict,
-        serializable=next((result.serializable for result in results if result.serializable is not None), None),
+        serializable=_serializable(results),
         violations=counting.violations,
         transactions=NamedTransactions(counting.transactions, symbols.threads.__getitem__),
         findings=[finding for finding in findings if finding.why is None],

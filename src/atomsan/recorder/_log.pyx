@@ -230,7 +230,7 @@ cdef str library_directory = (sys.modules["threading"].__file__ or "").rpartitio
 
 cdef bint is_ours(str file):
     # compiled code has the path by which it was compiled
-    return file.startswith(our_directory) or (file.endswith(".pyx") and "atomsan/" in file)
+    return file.startswith(our_directory) or (file.endswith((".pyx", ".pxi")) and "atomsan/" in file)
 
 
 cdef bint is_of_library(str file):

@@ -29,7 +29,7 @@ class Tally(MutableMapping):
         return len(self.numbers)
 
     def count(self, key):
-        self[key] = self.get(key, 0) + 1
+        self[key] = self.get(key, 0) + 1  # bug
 
 
 def worker(tally):

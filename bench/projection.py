@@ -62,6 +62,7 @@ class Load:
             "location": _with_ends(location),
             "region": _with_ends(np.broadcast_to(unit % 50, shape)),
             "site": _with_ends(location % LOCATIONS * 2 + write),
+            "transaction": _with_ends(np.broadcast_to(unit, shape)),
             "event": np.arange(len(order)),
         }
         types = {"kind": np.uint8, "event": np.uint64}

@@ -97,6 +97,7 @@ def _rows(load: Load, part: _Rounds) -> Rows:
         location=column(part.location, nothing),
         region=zeros,
         site=zeros,
+        transaction=zeros,
         event=np.arange(len(zeros), dtype=np.uint64) + np.uint64(len(zeros) * part.first),
     )
 

@@ -153,14 +153,14 @@ def one():
     a.log = Log()
     a.log.entries += 1
 def main():
-    for _ in range(5):
+    for _ in range(100):
         one()
 main()
-assert len(addresses) < 5
+assert len(addresses) < 100
 """
     )
     holders = recorded(source, "log.entries").meta.holders
-    assert holders == {f"Log #{n}": [f"Account #{(n + 1) // 2}.log"] for n in range(1, 11)}
+    assert holders == {f"Log #{n}": [f"Account #{(n + 1) // 2}.log"] for n in range(1, 201)}
 
 
 def test_the_same_value_of_a_new_holder_at_the_same_address(recorded: Callable[..., Tape]) -> None:
@@ -383,8 +383,9 @@ def test_nothing_of_the_program_runs_because_of_the_look(recorded: Callable[...,
     exec(NOSY, names)
     assert len(names["ran"]) > 10
     recorded(NOSY, "**", of="*")
-    module_names = [name for name in sys.modules if name.startswith("holding_")]
-    assert sys.modules[module_names[-1]].ran == names["ran"]
+    module = [name for name in sys.modules if name.startswith("holding_")][-1]
+    # from 3.13 on, what is wrong is said with the name of the module
+    assert [line.replace(module, "nosy") for line in sys.modules[module].ran] == names["ran"]
 
 
 def test_what_the_source_declares_is_followed_from_then_on(recorded: Callable[..., Tape]) -> None:

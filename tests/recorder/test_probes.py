@@ -458,7 +458,8 @@ def test_regions_begin_and_end_at_the_site_of_their_begin() -> None:
     with recording() as log:
         source = "def f(a):\n «begin»[a]\n «end»[None]\n «resume»[None]\n «suspend»[None]\n return («span»[None], 5)[1]"
         assert function(source)(account) == 5
-        records = log.read()[1:]
+        # garbage of others may be collected meanwhile
+        records = [record for record in log.read() if OPS[record.op] != "free"][1:]
         shown = [OPS[record.op] for record in records]
         assert shown == ["begin", "end", "begin", "end", "begin", "end"]
         assert len({record.site for record in records[:4]}) == 1

@@ -23,7 +23,7 @@ from atomsan.errors import InputError
 from atomsan.explaining import explained
 from atomsan.findings.report import NamedTransactions, Report, TraceFacts, Verdict
 from atomsan.material import Material, is_over, is_recorded, marked_regions
-from atomsan.setwise import SetRun, unrecorded
+from atomsan.setwise import EVERYTHING, SetRun, unrecorded
 from atomsan.source.spec import Specification, read_spec
 from atomsan.trace.events import Op
 from atomsan.trace.validation import Checked
@@ -361,9 +361,9 @@ def _across_sets(
     by_locks = any(is_ours(finding.region) and not is_of_data(finding) for finding in findings)
     if inside.stopped or inside.run is None or not by_locks:
         return [], inside.stopped
-    everything = {"*": ["*"]}
+    one_set, by_all = {EVERYTHING: ["*"]}, {"*": [EVERYTHING]}
     try:
-        run = SetRun(material, "projection", everything, everything, deadline=deadline, only=meetings)
+        run = SetRun(material, "projection", one_set, by_all, deadline=deadline, only=meetings)
         run.run(watching)
         known = {finding.id for finding in (*inside.findings, *findings)}
         found = judged(run.findings(), inside.run.are_apart)

@@ -127,9 +127,7 @@ class Run:
         return was_asked
 
     def start(self) -> None:
-        """Start the program, unless that was done."""
-        if self._process is not None:
-            return
+        """Start the program."""
         ring, definitions = self._log.descriptors
         facts = {
             "ring": ring,

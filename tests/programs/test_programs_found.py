@@ -17,11 +17,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_programs_run import HEADER, RACY, SAFE, marked, name_of
+from test_programs_run import ENVIRONMENT, HEADER, RACY, SAFE, marked, name_of
 
 # `make test-long` asks for more.
 SEEDS = int(os.environ.get("ATOMSAN_SEEDS", "3"))
-SAFE_SEEDS = 2 if SEEDS == 3 else SEEDS
 SECONDS = 120
 
 WAITING = {
@@ -40,7 +39,9 @@ Outcome = dict[int, list[dict[str, Any]]]
 def findings(path: Path, seed: int, directory: Path) -> list[dict[str, Any]]:
     report = directory / f"{path.parent.name}-{path.stem}-{seed}.json"
     command = [sys.executable, "-m", "atomsan", "run", "--quiet", "--noise", "--seed", str(seed), "-o", str(report)]
-    ran = subprocess.run([*command, str(path)], capture_output=True, text=True, timeout=SECONDS, check=False)
+    ran = subprocess.run(
+        [*command, str(path)], capture_output=True, text=True, timeout=SECONDS, check=False, env=ENVIRONMENT
+    )
     assert ran.returncode in (0, 1), ran.stderr
     found: list[dict[str, Any]] = json.loads(report.read_text())["findings"]
     assert ran.returncode == bool(found)
@@ -58,7 +59,7 @@ def tried(path: Path, directory: Path) -> Outcome:
     """A racy program until its bug is found, a safe one until there is something."""
     outcome: Outcome = {}
     text = path.read_text()
-    for seed in range(SEEDS if path in RACY else SAFE_SEEDS):
+    for seed in range(SEEDS):
         outcome[seed] = findings(path, seed, directory)
         if any(is_expected(finding, text) for finding in outcome[seed]) if path in RACY else outcome[seed]:
             break

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 import subprocess
 import sys
@@ -21,6 +22,10 @@ BANKS = [EXAMPLES / "bank.py", EXAMPLES / "bank_fixed.py"]
 # So long that only a program that hangs takes longer: how fast they are is not tested here.
 SECONDS = 30
 
+# A copy, for processes that are started by threads: pytest writes the name of each test into the environment meanwhile,
+# and a process that is given that very array then may fail to start ("Bad address").
+ENVIRONMENT = dict(os.environ)
+
 HEADER = re.compile(r"# (expect|within): (\S+)")
 
 
@@ -30,7 +35,7 @@ def name_of(path: Path) -> str:
 
 def plain(path: Path) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-W", "error", str(path)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False, env=ENVIRONMENT)
 
 
 @pytest.fixture(scope="module")

@@ -1,10 +1,12 @@
-"""The commands for typer, made from the verbs' functions and the table of options."""
+"""The commands for typer, made from the verbs' functions and the table of options.
+
+Typer says what is wrong with a command line, and shows the help. One that is as it should be is read in `words`.
+"""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
-from importlib import import_module
+from collections.abc import Callable
 from typing import Any
 
 import typer
@@ -12,9 +14,8 @@ from typer.core import TyperGroup
 
 from atomsan import __version__
 from atomsan.cli.exits import Exit, guarded
-from atomsan.cli.main import VERBS
-from atomsan.config import Argument, Option, arguments_of, find_settings, options_of, resolved
-from atomsan.errors import InputError
+from atomsan.cli.main import VERBS, call, function_of
+from atomsan.config import Argument, Option, arguments_of, options_of
 
 # The base of every way to use the command line wrongly. Typer has it, under different names in different versions.
 USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[2]
@@ -91,24 +92,17 @@ def _top(version: bool = _VERSION, help: bool = _HELP) -> None:
 
 def command(verb: str) -> Any:
     """A verb as a command."""
-    function = getattr(import_module(f"atomsan.cli.{verb}"), verb)
     options, arguments = options_of(verb), arguments_of(verb)
 
     def run(**given: Any) -> int:
-        def work() -> int:
-            values = {name: _given(given[name], argument, verb) for name, argument in arguments.items()}
-            values |= resolved(verb, {name: given[name] for name in options}, find_settings())
-            code: int = function(**values)
-            return code
-
-        return guarded(work)
+        return guarded(lambda: call(verb, given))
 
     parameters = [_argument(argument) for argument in arguments.values()]
     parameters += [_option(option) for option in options.values()]
     parameters += [inspect.Parameter("help", inspect.Parameter.KEYWORD_ONLY, default=_HELP, annotation=bool)]
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    summary, examples = _help(function)
+    summary, examples = _help(function_of(verb))
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
     app.command(verb, help=summary, epilog=examples, add_help_option=False)(run)
     made = typer.main.get_command(app)
@@ -158,35 +152,6 @@ def _show_plainly(parameter: Any, argument: Argument) -> None:
     usage = argument.metavar + "..." * (argument.repeated and argument.required)
     parameter.get_usage_pieces = lambda ctx: [usage]
     parameter.get_help_record = lambda ctx: (usage, argument.help)
-
-
-def _given(given: Any, argument: Argument, verb: str) -> Any:
-    if not given and argument.required:
-        raise InputError(f"missing {argument.metavar} (see atomsan {verb} --help)")
-    return list(given or ()) if argument.repeated else given
-
-
-def with_program_apart(arguments: Sequence[str]) -> list[str]:
-    """The command line, with `--` where the program's own part of it starts, if the verb runs a program.
-
-    That is before the first word that is no option, or after the value of `-m` or `-c`.
-    """
-    verb, *rest = arguments or ("",)
-    if "program" not in arguments_of(verb):
-        return list(arguments)
-    takes_value = {
-        name for option in options_of(verb).values() if not option.is_switch for name in (option.flag, option.short)
-    }
-    at = 0
-    while at < len(rest) and rest[at] != "--":
-        word = rest[at]
-        if not word.startswith("-") or word == "-":
-            break
-        if word[:2] in ("-m", "-c") or word in ("--module", "--code") or word.startswith(("--module=", "--code=")):
-            at += 2 if word in ("-m", "-c", "--module", "--code") else 1
-            break
-        at += 2 if word in takes_value else 1
-    return [verb, *rest[:at], *([] if rest[at : at + 1] == ["--"] else ["--"]), *rest[at:]]
 
 
 def _take_as_given(parameter: Any) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from atomsan import env
 from atomsan.cli.exits import Exit, guarded, say
+from atomsan.errors import InputError
 
 # A verb and what `atomsan --help` says of it. Its module and its function have its name.
 VERBS: dict[str, str] = {
@@ -43,12 +44,18 @@ def _run(arguments: list[str]) -> int:
     if sys.stdout is not None and hasattr(sys.stdout, "reconfigure"):
         # a name that the terminal's encoding lacks is no reason to fail
         sys.stdout.reconfigure(errors="backslashreplace")
-    from atomsan.cli.commands import ABORT, USAGE_ERROR, application, with_program_apart
+    from atomsan.cli.words import given_plainly, with_program_apart
+
+    words = with_program_apart(arguments)
+    if arguments and arguments[0] in VERBS:
+        verb, *rest = words
+        given = given_plainly(verb, rest)
+        if given is not None:
+            return call(verb, given)
+    from atomsan.cli.commands import ABORT, USAGE_ERROR, application
 
     try:
-        code = application()(
-            args=with_program_apart(arguments) or ["--help"], prog_name="atomsan", standalone_mode=False
-        )
+        code = application()(args=words or ["--help"], prog_name="atomsan", standalone_mode=False)
     except USAGE_ERROR as error:
         say(_usage(error))
         return Exit.BAD
@@ -58,6 +65,27 @@ def _run(arguments: list[str]) -> int:
         say("no verb given")
         return Exit.BAD
     return int(code or Exit.FINE)
+
+
+def call(verb: str, given: Mapping[str, Any]) -> int:
+    """Run a verb with what the command line gives for its options and arguments, None where it says nothing."""
+    from atomsan.config import arguments_of, find_settings, options_of, resolved
+
+    values: dict[str, Any] = {}
+    for name, argument in arguments_of(verb).items():
+        if argument.required and not given[name]:
+            raise InputError(f"missing {argument.metavar} (see atomsan {verb} --help)")
+        values[name] = list(given[name] or ()) if argument.repeated else given[name]
+    values |= resolved(verb, {name: given[name] for name in options_of(verb)}, find_settings())
+    code: int = function_of(verb)(**values)
+    return code
+
+
+def function_of(verb: str) -> Callable[..., int]:
+    from importlib import import_module
+
+    function: Callable[..., int] = getattr(import_module(f"atomsan.cli.{verb}"), verb)
+    return function
 
 
 def _usage(error: Any) -> str:

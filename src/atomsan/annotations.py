@@ -89,7 +89,7 @@ def atomic_set(*fields: str, name: str = "") -> Callable[[_C], _C]:
     """
     _check_names("atomic_set", "fields", fields)
     if any("." in field or "*" in field for field in fields):
-        from atomsan.paths import parts_of
+        from atomsan.field_paths import parts_of
 
         for field in fields:
             parts_of(field)

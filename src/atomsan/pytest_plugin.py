@@ -134,7 +134,7 @@ class Plugin:
 
     def __init__(self, config: pytest.Config, options: argparse.Namespace) -> None:
         from atomsan.errors import AtomSanError
-        from atomsan.paths import hops
+        from atomsan.field_paths import hops
 
         try:
             self._values = _resolved(config, options)

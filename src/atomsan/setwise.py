@@ -37,9 +37,9 @@ from atomsan.checkers.sets import Declared, Layout, Marking, Names, Objects, Onl
 from atomsan.checkers.violating_units import ViolatingUnits
 from atomsan.errors import InputError
 from atomsan.explaining import explained
+from atomsan.field_paths import Hop, hops
 from atomsan.findings.report import NamedTransactions, Report, SetFacts, TraceFacts
 from atomsan.material import Material, is_over, is_recorded, marked_regions
-from atomsan.paths import Hop, hops
 from atomsan.source.spec import Specification, read_spec
 from atomsan.trace.validation import Checked
 

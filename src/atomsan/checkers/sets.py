@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
-from atomsan.paths import ANY_DEPTH, check_sets, class_part, parts_of, pattern_of
+from atomsan.field_paths import ANY_DEPTH, check_sets, class_part, parts_of, pattern_of
 from atomsan.trace.regions import CALLBACK, PARTS
 from atomsan.trace.symbols import class_of
 

@@ -197,7 +197,7 @@ def recording_options(
     explain_selection: bool,
     rules: Specification,
 ) -> RecordingOptions:
-    from atomsan.paths import hops
+    from atomsan.field_paths import hops
     from atomsan.recorder.options import RecordingOptions
     from atomsan.source.cache import default_directory
     from atomsan.source.selection import project_of

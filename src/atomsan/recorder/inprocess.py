@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from atomsan.paths import hops
+from atomsan.field_paths import hops
 from atomsan.recorder import _log, _probes, _sync
 from atomsan.recorder.options import RecordingOptions
 from atomsan.recorder.resolving import Recording

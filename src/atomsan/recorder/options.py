@@ -21,6 +21,6 @@ class RecordingOptions(NamedTuple):
     explain_selection: bool = False
     """Whether to send, for every module, whether it is watched and why."""
     follow: Sequence[tuple[str, str]] = ()
-    """The fields of which to record what they hold: globs for the class and the field (`paths.hops`)."""
+    """The fields of which to record what they hold: globs for the class and the field (`field_paths.hops`)."""
     spool: str | None = None
     """The directory for the logs of processes that the program forks, if these are to be recorded too."""

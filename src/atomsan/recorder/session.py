@@ -19,7 +19,7 @@ from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from atomsan.errors import InputError
-from atomsan.paths import hops, pattern_of
+from atomsan.field_paths import hops, pattern_of
 from atomsan.recorder import _log, _probes, _sync, primitives
 from atomsan.recorder.options import RecordingOptions
 from atomsan.source.cache import CodeCache

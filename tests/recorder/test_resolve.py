@@ -89,6 +89,13 @@ def test_a_namespace_is_its_object(first: str) -> None:
     assert resolved(*records, definitions=definitions) == " ".join(expected[first == "hash" :])
 
 
+def test_an_object_of_which_only_the_namespace_is_used() -> None:
+    """It is no container that is called `a.__dict__`."""
+    definitions = [module([("item", 1, 0, 1, "", "a.__dict__")], regions=REGIONS), *NAMES, ["type", 1, "m", "A"]]
+    hashed = record(1, "write", 128, 101, "hash", type=2, site=1)
+    assert resolved(record(1, "alias", 128, 64, type=1), hashed, definitions=definitions) == "T1:w(A.x (A #1))"
+
+
 def test_a_global_by_its_key() -> None:
     assert resolved(record(1, "write", M, 101, "hash"), r()) == "T1:w(m.x) T1:r(m.x)"
 

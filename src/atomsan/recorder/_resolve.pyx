@@ -894,8 +894,9 @@ cdef class Resolver:
             self.insert_variable(obj.address, kind, key, value, obj, r.thread)
             if owner == row:
                 via = self.primitive_reached_through(r, t) if r.flags & FLAG_QUEUE else self.reached_through(r, t)
+            # an object whose namespace is used is no container, though nothing else was seen of it
             self.numbered(
-                owner, via, r.site, r.key_kind,
+                owner, via, r.site, r.key_kind if owner == row else KEY_FIELD,
                 owner == row and r.flags & FLAG_CLASS != 0, r.flags & FLAG_QUEUE != 0,
             )
             obj = <Object *> self.objects.rows + owner

@@ -371,6 +371,10 @@ def test_what_is_wrong_is_said_before_the_program_runs(atomsan: Atomsan) -> None
     assert_refused(atomsan("run", "-o", "result.xml", "app.py"), "result.xml")
     assert_refused(atomsan("run", "--keep", "there.std", "app.py"), "there.std", "--force")
     assert_refused(atomsan("run", "--keep", "t.unknown", "app.py"), "t.unknown")
+    for where in ("missing", "app.py"):
+        assert_refused(atomsan("run", "-o", f"{where}/result.json", "app.py"), f"{where}/result.json", "cannot be written")
+        for name in ("t.std", "t.atomtrace"):
+            assert_refused(atomsan("run", "--keep", f"{where}/{name}", "app.py"), f"{where}/{name}", "cannot be written")
     assert_refused(atomsan("run", "--live", "--keep", "t.std", "app.py"), "--live")
     assert_refused(atomsan("run", "--live", "--follow-fork", "app.py"), "--follow-fork")
     assert_refused(atomsan("run", "--timeout", "0", "app.py"), "--timeout")

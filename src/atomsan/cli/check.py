@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING
 
 from atomsan.cli.exits import Exit, say
-from atomsan.cli.tell import Watch, counted, progress, result_format, write_texts
+from atomsan.cli.tell import Watch, check_results, counted, progress, write_texts
 from atomsan.errors import InputError
 
 if TYPE_CHECKING:
@@ -79,8 +79,7 @@ def report_on(
     """Check each trace and tell of it at once, and at the end write the files. The exit code."""
     from atomsan.reports.text import as_text
 
-    for name in output:
-        result_format(name)
+    check_results(output)
     if limit < 0:
         raise InputError("--limit must not be negative")
     if timeout is not None and timeout <= 0:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from atomsan.cli.exits import Exit, say
-from atomsan.cli.tell import counted, result_format, write_texts
+from atomsan.cli.tell import check_results, counted, write_texts
 from atomsan.errors import InputError
 
 if TYPE_CHECKING:
@@ -62,8 +62,7 @@ def run(
       atomsan run --follow-fork -m package.workers
       atomsan run --include mylib --explain-selection --redact-keys --quiet -c "import mylib; mylib.main()"
     """
-    for name in output:
-        result_format(name)
+    check_results(output)
     if repeat < 1 or limit < 0:
         raise InputError("--repeat must be at least 1" if repeat < 1 else "--limit must not be negative")
     if live and keep is not None:

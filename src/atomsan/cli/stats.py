@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from atomsan.cli.exits import Exit, say
-from atomsan.cli.tell import as_json, counted, number, progress, result_format, table, warn, write_results
+from atomsan.cli.tell import as_json, check_results, counted, number, progress, table, warn, write_results
 from atomsan.errors import printable
 
 if TYPE_CHECKING:
@@ -28,8 +28,7 @@ def stats(trace: str, format: str, output: list[str], input_format: str | None, 
     from atomsan.trace.reading import open_trace
     from atomsan.trace.stats import StatsCounter
 
-    for name in output:
-        result_format(name)
+    check_results(output)
     source = open_trace(trace, format=input_format, lenient=lenient)
     counter = StatsCounter(source)
     code = Exit.FINE

@@ -73,6 +73,15 @@ def write_texts(files: list[str], text: Callable[[], str], json: Callable[[], st
         write_file(name, form.encode(errors="backslashreplace"), force=True)
 
 
+def check_results(files: list[str]) -> None:
+    """Refuse, before any work is done, files that a result cannot be written to."""
+    for name in files:
+        from atomsan.trace.outputs import check_output
+
+        result_format(name)
+        check_output(name, force=True)
+
+
 def result_format(name: str) -> str:
     """`json` or `text`, by suffix. Nothing else, so that a slip of the hand cannot replace a trace."""
     formats = {".json": "json", ".txt": "text"}

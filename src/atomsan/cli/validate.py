@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from atomsan import __version__
 from atomsan.cli.exits import Exit, say
-from atomsan.cli.tell import as_json, counted, progress, result_format, warn, write_results
+from atomsan.cli.tell import as_json, check_results, counted, progress, warn, write_results
 from atomsan.errors import InputError, printable
 
 if TYPE_CHECKING:
@@ -95,8 +95,7 @@ def validate(
       atomsan validate *.std.gz --quiet
       atomsan validate - --input-format std --lenient --format json -o result.json < t.txt
     """
-    for name in output:
-        result_format(name)
+    check_results(output)
     outcomes = Outcomes()
     for trace in traces:
         outcome = _outcome(trace, input_format, lenient=lenient, quiet=quiet)

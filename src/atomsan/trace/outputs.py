@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 from collections.abc import Iterator
@@ -28,14 +29,24 @@ def output_format(path: str | os.PathLike[str], format: str | None = None) -> st
 
 
 def check_output(path: str | os.PathLike[str], *, force: bool) -> None:
-    """Refuse, before any work is done, an output that would replace something."""
+    """Refuse, before any work is done, an output that would replace something, or that has no place to be."""
     target = Path(path)
-    if os.fspath(path) == STANDARD_OUTPUT or not os.path.lexists(target) or is_device(target):
+    if os.fspath(path) == STANDARD_OUTPUT or is_device(target):
+        return
+    if not os.path.lexists(target):
+        _check_directory(target)
         return
     if not force:
         raise OutputError(f"{path}: exists already (--force replaces it)")
     if target.is_dir() and not (target / "meta.json").is_file():
         raise OutputError(f"{path}: a directory that is not a trace bundle; it will not be replaced")
+
+
+def _check_directory(target: Path) -> None:
+    with explained(str(target)):
+        os.stat(os.path.join(target.parent, "."))
+        if not os.access(target.parent, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
 
 def make_room(path: str | os.PathLike[str], *, force: bool) -> Path | None:

@@ -377,7 +377,10 @@ def test_what_is_wrong_is_said_before_the_program_runs(atomsan: Atomsan) -> None
             assert_refused(atomsan("run", "--keep", f"{where}/{name}", "app.py"), f"{where}/{name}", "cannot be written")
     assert_refused(atomsan("run", "--live", "--keep", "t.std", "app.py"), "--live")
     assert_refused(atomsan("run", "--live", "--follow-fork", "app.py"), "--follow-fork")
-    assert_refused(atomsan("run", "--timeout", "0", "app.py"), "--timeout")
+    for time in ("0", "nan"):
+        assert_refused(atomsan("run", "--timeout", time, "app.py"), "--timeout")
+    for code in ("-1", "256"):
+        assert_refused(atomsan("run", "--findings-exit-code", code, "app.py"), "--findings-exit-code", "255")
     assert_refused(atomsan("run", "--max-events", "-1", "app.py"), "--max-events")
     assert Path("there.std").read_text() == "kept"
 

@@ -82,7 +82,7 @@ def report_on(
     check_results(output)
     if limit < 0:
         raise InputError("--limit must not be negative")
-    if timeout is not None and timeout <= 0:
+    if timeout is not None and not timeout > 0:  # no number (nan) is refused too
         raise InputError("--timeout must be more than 0")
     reports: list[Report] = []
     code = Exit.FINE

@@ -65,6 +65,8 @@ def run(
     check_results(output)
     if repeat < 1 or limit < 0:
         raise InputError("--repeat must be at least 1" if repeat < 1 else "--limit must not be negative")
+    if not 0 <= findings_exit_code <= 255:
+        raise InputError("--findings-exit-code must be from 0 to 255")
     if live and keep is not None:
         raise InputError("--live keeps no trace, and --keep asks for one")
     if live and follow_fork:
@@ -181,7 +183,7 @@ def wanted_limits(max_events: int | None, max_bytes: int | None, timeout: float 
     from atomsan.recorder.runner import Limits
 
     for name, value in (("--max-events", max_events), ("--max-bytes", max_bytes), ("--timeout", timeout)):
-        if value is not None and value <= 0:
+        if value is not None and not value > 0:  # no number (nan) is refused too
             raise InputError(f"{name} must be more than 0")
     return Limits(max_events, max_bytes, timeout)
 

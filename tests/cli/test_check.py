@@ -121,6 +121,7 @@ def test_standard_input() -> None:
 
 def test_numbers_that_make_no_sense(atomsan: Atomsan) -> None:
     assert_refused(atomsan("check", "fine.std", "--timeout", "0"), "--timeout must be more than 0")
+    assert_refused(atomsan("check", "fine.std", "--timeout", "nan"), "--timeout must be more than 0")
     assert_refused(atomsan("check", "fine.std", "--limit", "-1"), "--limit must not be negative")
 
 

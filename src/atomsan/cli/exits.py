@@ -32,6 +32,12 @@ def say(text: str) -> None:
             print(printable(f"atomsan: {text}"), file=sys.stderr, flush=True)
 
 
+def show(text: str) -> None:
+    """A text on standard error, where standard output is somebody else's. Nobody gets it if that is closed."""
+    if sys.stderr is not None:  # to print to nothing is to print to standard output
+        print(text, end="", file=sys.stderr, flush=True)
+
+
 def guarded(work: Callable[[], int]) -> int:
     """The exit code of some work, and the one line that says what went wrong. Never a traceback, unless asked for."""
     try:

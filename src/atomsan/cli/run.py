@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from atomsan.cli.exits import Exit, say
+from atomsan.cli.exits import Exit, say, show
 from atomsan.cli.tell import check_results, counted, write_texts
 from atomsan.errors import InputError
 
@@ -161,7 +160,7 @@ class _Checking:
 
     def _tell_interim(self, tape: Tape) -> None:
         say(f"so far, {counted(tape.events, 'event')}:")
-        print(_text([self.check(tape)], None, with_notes=False), end="", file=sys.stderr, flush=True)
+        show(_text([self.check(tape)], None, with_notes=False))
 
 
 def wanted_program(program: list[str], module: str | None, code: str | None) -> Program:
@@ -226,13 +225,13 @@ def explain(selections: Mapping[str, SelectionDefinition]) -> None:
     ]
     # what is watched first: it stands among a hundred modules of the standard library
     rows.sort(key=lambda row: row[1] != "watched")
-    print(table([("module", "", "why", "file"), *rows]), end="", file=sys.stderr, flush=True)
+    show(table([("module", "", "why", "file"), *rows]))
 
 
 def _show(report: Report, format: str, limit: int, *, with_notes: bool, is_first: bool) -> None:
     """On standard error, because standard output is the program's."""
     shown = _json([report]) if format == "json" else _text([report], limit, with_notes=with_notes)
-    print("\n" * (not is_first) + shown, end="", file=sys.stderr, flush=True)
+    show("\n" * (not is_first) + shown)
     for text in report.warnings:
         say(f"warning: {text}")
 

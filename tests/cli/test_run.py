@@ -8,6 +8,7 @@ import os
 import pty
 import re
 import signal
+import socket
 import subprocess
 import sys
 import termios
@@ -327,6 +328,28 @@ def test_standard_input_and_a_closed_one() -> None:
     closing: dict[str, Any] = {"preexec_fn": lambda: os.close(0), "stdin": None}
     expected = plain("app.py", **closing)
     assert process("run", "-q", "app.py", before=lambda: os.close(0), stdin=None) == expected
+
+
+def test_a_program_that_comes_out_of_a_pipe() -> None:
+    for text in (b"print(__name__, __file__)\n1/0\n", b"PK = '#!'\nprint(PK)\n"):
+        assert process("run", "-q", "/dev/stdin", input=text) == plain("/dev/stdin", input=text)
+    wrong, expected = process("run", "-q", "/dev/stdin", input=b"print((\n"), plain("/dev/stdin", input=b"print((\n")
+    assert wrong.code == expected.code
+    # Python itself reads the pipe again to show the line, and shows none
+    assert wrong.err.splitlines()[-1] == expected.err.splitlines()[-1]
+
+
+def test_a_program_that_cannot_be_opened(atomsan: Atomsan) -> None:
+    with socket.socket(socket.AF_UNIX) as place:
+        place.bind("app.py")
+        assert assert_same(atomsan, "app.py").code == 2
+
+
+def test_a_closed_standard_error_leaves_the_output_to_the_program() -> None:
+    written(LOST_UPDATE)
+    ran = process("run", "--explain-selection", "app.py", before=lambda: os.close(2))
+    assert ran.code == 1
+    assert ran.out == plain("app.py").out
 
 
 def test_descriptors_and_ignored_signals_come_through() -> None:

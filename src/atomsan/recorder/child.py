@@ -16,7 +16,7 @@ import sys
 from collections.abc import Sequence
 from importlib.machinery import SourceFileLoader
 from types import CodeType, ModuleType
-from typing import Any
+from typing import Any, BinaryIO
 
 from atomsan.recorder import _log
 from atomsan.recorder._bottom import call_at_bottom, mapped, run_at_bottom, run_file_at_bottom, show
@@ -149,12 +149,14 @@ def _prepared(kind: str, what: str, arguments: list[str], session: Session) -> C
     _put_first(os.path.dirname(os.path.realpath(what)))
     names |= {"__file__": what, "__cached__": None, "__loader__": SourceFileLoader("__main__", what)}
     if what.endswith(".pyc"):
-        with open(what, "rb") as file:
+        with _opened(what) as file:
             return run_at_bottom, runpy.read_code(file), names  # type: ignore[attr-defined]
-    with open(what, "rb") as file:
+    with _opened(what) as file:
         source = file.read()
     code = _code(source, _shown_name(kind, what), what, session)
     if code is None:
+        if not os.path.isfile(what):  # a pipe: it has been read
+            return call_at_bottom, compile, source, what, "exec", 0, True
         return run_file_at_bottom, what, names
     return run_at_bottom, code, names
 
@@ -202,9 +204,22 @@ def _put_first(directory: str, *, always: bool = False) -> None:
         sys.path.insert(0, directory)
 
 
+def _opened(path: str) -> BinaryIO:
+    """The main file. What is wrong with it is said as Python says it."""
+    try:
+        return open(path, "rb")
+    except OSError as error:
+        if sys.stderr is not None:
+            why = f"[Errno {error.errno}] {error.strerror}"
+            print(f"{sys.executable}: can't open file {path!r}: {why}", file=sys.stderr)
+        raise SystemExit(2) from None
+
+
 def _is_archive(path: str) -> bool:
+    if not os.path.isfile(path):
+        return False  # what comes out of a pipe comes once
     # only what starts like one: zipimport would look for the end of any file
-    with open(path, "rb") as file:
+    with _opened(path) as file:
         if file.read(2) not in (b"PK", b"#!"):
             return False
     import zipfile

@@ -395,13 +395,13 @@ def test_what_is_wrong_is_said_before_the_program_runs(atomsan: Atomsan) -> None
     assert_refused(atomsan("run", "--keep", "there.std", "app.py"), "there.std", "--force")
     assert_refused(atomsan("run", "--keep", "t.unknown", "app.py"), "t.unknown")
     for where in ("missing", "app.py"):
-        assert_refused(atomsan("run", "-o", f"{where}/result.json", "app.py"), f"{where}/result.json", "cannot be written")
-        for name in ("t.std", "t.atomtrace"):
-            assert_refused(atomsan("run", "--keep", f"{where}/{name}", "app.py"), f"{where}/{name}", "cannot be written")
+        for option, name in (("-o", "result.json"), ("--keep", "t.std"), ("--keep", "t.atomtrace")):
+            path = f"{where}/{name}"
+            assert_refused(atomsan("run", option, path, "app.py"), path, "cannot be written")
     assert_refused(atomsan("run", "--live", "--keep", "t.std", "app.py"), "--live")
     assert_refused(atomsan("run", "--live", "--follow-fork", "app.py"), "--follow-fork")
-    for time in ("0", "nan"):
-        assert_refused(atomsan("run", "--timeout", time, "app.py"), "--timeout")
+    for seconds in ("0", "nan"):
+        assert_refused(atomsan("run", "--timeout", seconds, "app.py"), "--timeout")
     for code in ("-1", "256"):
         assert_refused(atomsan("run", "--findings-exit-code", code, "app.py"), "--findings-exit-code", "255")
     assert_refused(atomsan("run", "--max-events", "-1", "app.py"), "--max-events")

@@ -252,6 +252,28 @@ def test_encodings(content: bytes, atomsan: Atomsan) -> None:
     assert_same(atomsan, "app.py")
 
 
+WARNED_OF = """
+import threading, warnings
+seen = []
+def work():
+    for i in range(3):
+        assert (i, "always true")
+        seen.append(i is "text")
+thread = threading.Thread(target=work)
+thread.start()
+thread.join()
+print(seen, warnings.filters)
+"""
+
+
+def test_warnings_of_the_compiler(atomsan: Atomsan) -> None:
+    """Each in every run of the main file, and none again for the loops of an entry function."""
+    written(WARNED_OF)
+    for _ in range(2):
+        assert assert_same(atomsan, "app.py").err.count("SyntaxWarning") == 2
+        assert assert_same(atomsan, "-c", WARNED_OF).err.count("SyntaxWarning") == 2
+
+
 SHOW = "import sys\nprint(__name__, __package__, __spec__ and __spec__.name, sys.argv, sys.path[0], __file__)\n"
 
 

@@ -27,6 +27,7 @@ from atomsan.source.instrument import bind, compile_instrumented
 from atomsan.source.invoking import Invocations, is_among, position_of
 from atomsan.source.loading import Adapter, ImportHook, Preparation
 from atomsan.source.selection import OURSELVES, Decision, Selection
+from atomsan.source.warned import CompilerWarnings
 
 if TYPE_CHECKING:
     from typing import Self
@@ -119,9 +120,12 @@ class Session:
 
     def rewritten(self, source: bytes, module: str, file: str, prepared: Preparation | None = None) -> CodeType | None:
         """The code to run in place of this source, or None if it has to run as it is."""
-        loaded = _Loaded(source, module, file, prepared, [])
+        return self._rewritten(_Loaded(source, module, file, prepared, []))
+
+    def _rewritten(self, loaded: _Loaded, *, is_main: bool = False) -> CodeType | None:
+        source, file = loaded.source, loaded.file
         try:
-            code, plan = self._compiled(loaded)
+            code, plan = self._compiled(loaded, is_main=is_main)
         except Exception as error:
             if _log.is_programs(error):
                 raise
@@ -138,16 +142,25 @@ class Session:
     def rewritten_main(self, source: bytes, module: str, file: str) -> CodeType | None:
         """The same for the program's main file, of which the user said to run it: only `omit` keeps it out."""
         decision = self.hook.decide(module, file, is_main=True)
-        return self.rewritten(source, module, file) if decision.selected else None
+        return self._rewritten(_Loaded(source, module, file, None, []), is_main=True) if decision.selected else None
 
-    def _compiled(self, loaded: _Loaded, entries: frozenset[tuple[str, int]] = frozenset()) -> tuple[CodeType, Plan]:
+    def _compiled(
+        self, loaded: _Loaded, entries: frozenset[tuple[str, int]] = frozenset(), *, is_main: bool = False
+    ) -> tuple[CodeType, Plan]:
+        """Code and plan, from the cache if they are there. With `entries`, the source was compiled before.
+
+        Python keeps no code of the main file, and warns of it in every run. So we keep it only if there is nothing to
+        warn of.
+        """
         source, module, file, prepared, _ = loaded
         name = self._cache.name(source, module, file, sorted(entries), prepared and prepared.key)
         known = self._cache.load(name)
         if known is None:
             tree = None if prepared is None else prepared.tree(source, file)
-            known = compile_instrumented(source, module=module, file=file, entries=entries, tree=tree)
-            self._cache.store(name, *known)
+            with CompilerWarnings(are_hidden=bool(entries)) as warnings:
+                known = compile_instrumented(source, module=module, file=file, entries=entries, tree=tree)
+            if not (is_main and warnings.heard):
+                self._cache.store(name, *known)
         return known
 
     def _probes_for(self, plan: Plan, source: str) -> list[Any]:

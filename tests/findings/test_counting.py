@@ -159,12 +159,24 @@ GET, SET = Around("m:A.get", "function", False, 1), Around("m:A.set", "function"
         (Around("m:f", "function", False, 0), (GET, SET), counting.NO_FLOW),
         (Around("m:f/loop:3", "loop", False, 0), (GET, SET), counting.NO_FLOW),
         (Around("m:f", "function", True, 0), (GET, SET), None),
+        (Around("m:f", "function", False, 0, between=(frozenset({"get", "set"}),)), (GET, SET), None),
+        (Around("m:f", "function", False, 0, between=(frozenset({"get"}),)), (GET, SET), counting.NO_FLOW),
         (Around("m:f", "function", False, 0), (None, SET), None),
         (Around("m:f", "function", False, 0), (None, Around("m:f/with:4", "lock-block", False, 2)), None),
         (Around("m:A.both", "function", False, 0), (GET, SET), None),
         (Around("m:B.both", "function", False, 0), (GET, SET), counting.NO_FLOW),
     ],
-    ids=["calls", "a round", "flow", "its own code", "its own block", "a method", "another's method"],
+    ids=[
+        "calls",
+        "a round",
+        "flow",
+        "properties",
+        "other properties",
+        "its own code",
+        "its own block",
+        "a method",
+        "another's method",
+    ],
 )
 def test_units_of_work(unit: Around, inner: tuple[Around | None, ...], expected: str | None) -> None:
     in_functions = [name_of(region or unit) for region in inner]

@@ -48,6 +48,20 @@ FLOWS = {
     "[pool.take() for x in y if pool.size()]": "pool",
     "assert not pool.empty()\npool.take()": "pool",
     "with lock:\n if pool.empty(): return\npool.take()": "pool",
+    # between attributes that may be properties
+    "acc.balance += 1": ".acc",
+    "x = acc.balance\nacc.balance = x + 1": ".acc",
+    "acc.balance = max(acc.balance, 0)": ".acc",
+    "if acc.balance > 5: acc.withdraw(5)": ".acc",
+    "if acc.is_open: acc.balance = 0": ".acc",
+    "acc.balance = acc.get() + 1": ".acc",
+    "while self.pool.size: self.pool.take()": ".self.pool",
+    "acc.set(acc.get(acc.key))": "acc .acc .acc",
+    "self.balance += 1\nif self.size: self.take()": "",
+    "acc.balance = other.balance": "",
+    "acc.balance = 5\nx = acc.balance": "",
+    "x = acc.balance\nx = 5\nacc.set(x)": "",
+    "acc.log.add(acc.name)": "",
     # no flow
     "acc.deposit(1)\nacc.deposit(2)": "",
     "x = acc.get()\nlog(x)": "",
@@ -89,6 +103,11 @@ def _receivers(flow: Sequence[str]) -> list[str]:
 def test_methods_that_are_called_on_a_receiver() -> None:
     source = "if not pool.empty():\n    pool.take()\nelse:\n    self.pool.grow(pool.size)\nother.take()"
     assert call_flow(ast.parse(source).body) == ("pool empty take",)
+
+
+def test_the_two_that_a_result_flows_between() -> None:
+    source = "if acc.balance > acc.limit:\n    acc.withdraw(1)\nacc.size += 1"
+    assert call_flow(ast.parse(source).body) == (".acc balance withdraw", ".acc limit withdraw", ".acc size")
 
 
 def test_modules_are_no_receivers() -> None:

@@ -59,6 +59,8 @@ class Around(NamedTuple):
     """Whether the user said that it is one step on an argument (`atomsan.unit_for`)."""
     is_back: bool = False
     """Whether a library called it back."""
+    between: tuple[frozenset[str], ...] = ()
+    """Between which methods a result flows, if one of them is a property."""
 
 
 class Look(NamedTuple):
@@ -293,6 +295,9 @@ def _is_unit_of_work(turn: Turn, around: Mapping[int, Sequence[Around]]) -> bool
     if any(unit == region and _is_code_of(region, step) for region, step in ends):
         return True
     if unit.is_unit or (unit.has_flow and turn.leaves.op == "read"):
+        return True
+    called = {region.name.rpartition(".")[2] for way in (first, last) for region in way[len(common) :][:1]}
+    if called in unit.between and turn.leaves.op == "read":
         return True
     of_class = unit.name.partition(":")[2].rpartition(".")[0]
     if not of_class:

@@ -117,9 +117,12 @@ def regions_around(inside: Mapping[int, Sequence[tuple[int, int]]], symbols: Sym
 
     def known(region: int, since: int) -> Around:
         flow = regions.get(region, "flow") or ""
-        is_unit = any(line.startswith("!") for line in flow.splitlines())
+        lines = flow.splitlines()
+        is_unit = any(line.startswith("!") for line in lines)
         is_back = regions.get(region, "entered") == CALLBACK
-        return Around(regions[region], regions.get(region, "origin") or "", bool(flow), since, is_unit, is_back)
+        between = tuple(frozenset(line.split()[1:]) for line in lines if line.startswith("."))
+        has_flow = len(between) < len(lines)
+        return Around(regions[region], regions.get(region, "origin") or "", has_flow, since, is_unit, is_back, between)
 
     return {event: [known(*region) for region in around] for event, around in inside.items()}
 

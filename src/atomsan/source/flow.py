@@ -6,6 +6,12 @@ function, into a later call on the same receiver: into its arguments, or into a 
     acc.set(acc.get() + 1)
     if not pool.empty(): pool.take()
 
+An attribute may be a property, which is a call that does not look like one. What is read there and what it flows into
+is told apart from calls, because most attributes are none: it counts only if the class has methods of these names.
+
+    acc.balance += 1
+    if acc.balance > 100: acc.withdraw(100)
+
 Receivers are told apart by their text. What flows is followed through local variables and attributes of them, in the
 order of the source; branches are joined, and the bodies of loops are followed twice, which is once around.
 """
@@ -15,11 +21,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Sequence
 
-from atomsan.source.scopes import children, dotted
+from atomsan.source.scopes import OWN, children, dotted
 from atomsan.source.trees import walk
 
 _Receivers = frozenset[str]
 _NONE: _Receivers = frozenset()
+# In front of an attribute that was read: among the receivers, it stands for what may be a property.
+_READ = "@"
 _ENDS = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 _NESTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
@@ -28,14 +36,16 @@ _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 def call_flow(body: Iterable[ast.stmt] | ast.expr, excluded: frozenset[str] = frozenset()) -> tuple[str, ...]:
     """The receivers that the rule holds for, each with the methods that are called on it: `acc get set`.
 
-    `excluded` are names that are modules and the like.
+    Those that it holds for if attributes are properties have a dot in front, and the two that the result flows between:
+    `.acc balance withdraw`. `excluded` are names that are modules and the like.
     """
     follower = _Follower(excluded)
     if isinstance(body, ast.expr):
         follower.expression(body)
     else:
         follower.block(list(body), _NONE)
-    return tuple(" ".join([receiver, *sorted(follower.called[receiver])]) for receiver in sorted(follower.found))
+    lines = [" ".join([receiver, *sorted(follower.called[receiver])]) for receiver in sorted(follower.found)]
+    return (*lines, *sorted(follower.between))
 
 
 def calls_on(body: Iterable[ast.stmt], receivers: Sequence[str]) -> list[str]:
@@ -54,6 +64,8 @@ class _Follower:
         self.found: set[str] = set()
         self.called: dict[str, set[str]] = {}
         """The methods that are called on each receiver."""
+        self.between: set[str] = set()
+        """`.acc balance withdraw`: what is read at an attribute, or goes into one, and is so if that is a property."""
         self._excluded = excluded
         self._holds: dict[str, _Receivers] = {}
         """The receivers of whose calls a variable holds a result."""
@@ -158,6 +170,8 @@ class _Follower:
             self._store(target.value, flows, keep=True)
         else:
             name = dotted(target)
+            if name is not None and isinstance(target, ast.Attribute):
+                self._use(target, flows, self.called.get(name.rpartition(".")[0], ()))
             if name is not None:
                 self._holds[name] = self._holds.get(name, _NONE) | flows if keep else flows
 
@@ -172,8 +186,10 @@ class _Follower:
             return self._call(node)
         if isinstance(node, ast.Attribute):
             flows = self.expression(node.value)
-            name = dotted(node) if self._holds else None
-            return flows | self._holds.get(name, _NONE) if name is not None else flows
+            name = dotted(node)
+            if name is None:
+                return flows
+            return flows | self._holds.get(name, _NONE) | (_NONE if self._is_own(name) else {_READ + name})
         if isinstance(node, ast.IfExp):
             test = self.expression(node.test)
             return test | self._under_condition([node.body, node.orelse], test)
@@ -204,7 +220,7 @@ class _Follower:
         return flows
 
     def _call(self, node: ast.Call) -> _Receivers:
-        on = self.expression(node.func)
+        on = self.expression(node.func) - {f"{_READ}{dotted(node.func)}"}
         flows = _NONE.union(*[self.expression(argument) for argument in node.args])
         for keyword in node.keywords:
             flows |= self.expression(keyword.value)
@@ -213,10 +229,26 @@ class _Follower:
         receiver = dotted(node.func.value)
         if receiver is None or receiver.partition(".")[0] in self._excluded:
             return on | flows
+        self._use(node.func, flows)
         self.called.setdefault(receiver, set()).add(node.func.attr)
         if receiver in flows or receiver in self._under:
             self.found.add(receiver)
         return on | flows | {receiver}
+
+    def _is_own(self, name: str) -> bool:
+        """Whether an attribute is of the method's own object, which it is a unit on anyway, or of a module."""
+        return name.partition(".")[0] in self._excluded or name.rpartition(".")[0] in OWN
+
+    def _use(self, node: ast.Attribute, flows: _Receivers, called: Iterable[str] = ()) -> None:
+        """A call, or an attribute that is assigned to: what was read at attributes of the same receiver goes there."""
+        receiver = dotted(node.value) or ""
+        if self._is_own(f"{receiver}.{node.attr}"):
+            return
+        come = flows | self._under
+        names = {read.rpartition(".")[2] for read in come if read.rpartition(".")[0] == _READ + receiver}
+        if receiver in come:
+            names.update(called)
+        self.between |= {" ".join([f".{receiver}", *sorted({name, node.attr})]) for name in names}
 
     def _comprehension(self, node: ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp) -> _Receivers:
         before = self._under

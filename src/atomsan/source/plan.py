@@ -146,7 +146,8 @@ class Region(NamedTuple):
     """A function that only calls another: as an entry function it stands aside, and the other is the entry function."""
     flow: tuple[str, ...] = ()
     """Receivers of which the result of one call flows into a later call (DESIGN section 8), each with the methods that
-    are called on it: `acc get set`. With `!` in front the user said so (`atomsan.unit_for`)."""
+    are called on it: `acc get set`. With `!` in front the user said so (`atomsan.unit_for`); with a dot it is so if
+    attributes are properties, and the names are those that the result flows between: `.acc balance withdraw`."""
 
 
 class Plan(NamedTuple):

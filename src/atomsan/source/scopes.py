@@ -52,6 +52,10 @@ def mangled(name: str, class_name: str | None) -> str:
     return f"_{prefix}{name}" if prefix else name
 
 
+# By what a method calls its own object or class.
+OWN = frozenset({"self", "cls"})
+
+
 def dotted(node: ast.AST) -> str | None:
     """`self.pool` of a chain of names, None of anything else."""
     names = []
@@ -95,7 +99,7 @@ class Scope:
         self.shows_locals = False
         self.is_generator = False
         self.receivers: set[str] = set()
-        """The receivers of two calls or more; while the scope is being read, with a dot in front those of one."""
+        """What two attributes or more are used of; while the scope is being read, with a dot in front that of one."""
         self.owners: dict[str, Scope] = {}
 
     def function(self) -> Scope:
@@ -276,6 +280,8 @@ class Scopes:
         self._bind(node.target.id, 2 if inside else 1, self._scope.function())
 
     def _augmented(self, node: ast.AugAssign) -> None:
+        if isinstance(node.target, ast.Attribute):
+            self._receive(node.target)  # it is read and assigned to
         if isinstance(node.target, ast.Name):
             self._bind(node.target.id, 2)
         else:
@@ -341,15 +347,26 @@ class Scopes:
         scope = self._scope
         if isinstance(node.func, ast.Name) and len(node.args) < _SHOWS_LOCALS.get(node.func.id, 0):
             scope.shows_locals = scope.function().shows_locals = True
-        elif isinstance(node.func, ast.Attribute):
-            receiver = dotted(node.func.value)
-            if receiver is not None:
-                once = f".{receiver}"
-                scope.receivers.add(receiver if once in scope.receivers or scope.loops else once)
-        self._visit(node.func)
+        if isinstance(node.func, ast.Attribute):
+            self._receive(node.func)
+            self._visit(node.func.value)
+        else:
+            self._visit(node.func)
         self._visit_all(node.args)
         for keyword in node.keywords:
             self._visit(keyword.value)
+
+    def _attribute(self, node: ast.Attribute) -> None:
+        if not isinstance(node.value, ast.Name) or node.value.id not in OWN:
+            self._receive(node)
+        self._visit(node.value)
+
+    def _receive(self, node: ast.Attribute) -> None:
+        receiver = dotted(node.value)
+        if receiver is not None:
+            scope = self._scope
+            once = f".{receiver}"
+            scope.receivers.add(receiver if once in scope.receivers or scope.loops else once)
 
     def _yield(self, node: ast.Yield | ast.YieldFrom) -> None:
         self._scope.is_generator = True
@@ -391,6 +408,7 @@ _TABLE: dict[str, tuple[type[ast.AST], ...]] = {
     "_handler": (ast.ExceptHandler,),
     "_capture": (ast.MatchAs, ast.MatchStar),
     "_match_mapping": (ast.MatchMapping,),
+    "_attribute": (ast.Attribute,),
     "_call": (ast.Call,),
     "_yield": (ast.Yield, ast.YieldFrom),
 }

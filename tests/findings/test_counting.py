@@ -76,6 +76,21 @@ def why(path: str) -> str | None:
         ("T add A.s# > U add A.s# > U add A.s[ > T add A.s[", counting.COMMUTES),
         # somebody who puts or gets, and somebody else who does
         ("T put q$ > U get_nowait q$ > U put q$ > T put q$", counting.COMMUTES),
+        # what comes and goes by its own name, whoever else does
+        ("T add A.s# > U add A.s# > U discard A.s# > T discard A.s#", counting.COMMUTES),
+        ("T append A.l# > U remove A.l# > T remove A.l#", counting.COMMUTES),
+        ("T append A.l[ > U remove A.l[ > T remove A.l[", counting.COMMUTES),
+        ("T __setitem__ A.d# > U __setitem__ A.d# > U pop A.d# > T __delitem__ A.d#", counting.COMMUTES),
+        ("T setdefault A.d# > U __delitem__ A.d# > T pop A.d#", counting.COMMUTES),
+        # but not the same key or element, nor by position, nor after a look
+        ("T __setitem__ A.d[ > U __setitem__ A.d[ > T __delitem__ A.d[", None),
+        ("T add A.s[ > U add A.s[ > U discard A.s[ > T discard A.s[", None),
+        ("T remove A.s[ > U remove A.s[ > T remove A.s[", None),
+        ("T __delitem__ A.l# > U pop A.l# > T __delitem__ A.l#", None),
+        ("T __setitem__ A.l[ > U __setitem__ A.l[ > U pop A.l# > T pop A.l#", None),
+        ("T append A.l# > U pop A.l# > T remove A.l#", None),
+        ("T len A.d# > U __setitem__ A.d# > T __setitem__ A.d#", None),
+        ("T __setitem__ A.d# > U len A.d# > T __delitem__ A.d#", None),
         # what is done rests on what was seen: the check counts, though the acts commute
         ("T len A.l# > U append A.l# > U append A.l# > T append A.l#", None),
         ("T in A.s[ > U add A.s[ > U add A.s# > T add A.s#", None),

@@ -305,14 +305,27 @@ def test_names_texts_and_feeds() -> None:
     rows = {(row.kind, row.name): row for row in plan.probes}
     items = plan.probes.index(rows["load_attr", "items"])
     assert rows["load_attr", "_A__own"].text == "self"
-    assert rows["item", ""]._replace(line=0, column=0) == Probe(
-        "item", 0, 0, 2, "", "d", -1, 0 + plan.probes.index(next(row for row in plan.probes if row.name == "items"))
+    first = plan.probes.index(next(row for row in plan.probes if row.name == "items"))
+    assert rows["item", "__setitem__"]._replace(line=0, column=0) == Probe(
+        "item", 0, 0, 2, "__setitem__", "d", -1, first
     )
-    assert rows["keyed_method", "pop"].feeds == rows["item", ""].feeds
+    assert rows["keyed_method", "pop"].feeds == first
     assert rows["aug_item", ""].text == "self.items"
     assert rows["aug_item", ""].feeds == items
     assert plan.regions[rows["aug_item", ""].region].name == "pkg.mod:A.f/statement:6"
     assert [function.name for function in plan.functions] == ["<module>", "A", "A.f"]
+
+
+def test_what_a_subscript_does_to_one_element() -> None:
+    plan = plan_of("""
+    def f(d, k):
+        d[k] = d[0]
+        del d[k]
+        d[k:] = d[:k]
+        del d[k:]
+    """)
+    rows = {(row.line, row.name) for row in plan.probes if row.kind == "item"}
+    assert rows == {(3, "__setitem__"), (3, ""), (4, "__delitem__"), (5, ""), (6, "")}
 
 
 def test_regions() -> None:

@@ -13,10 +13,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from atomsan.findings.finding import UNDECIDED
-from atomsan.source.effects import commute
+from atomsan.source.effects import MAKES_KEY, MAKES_PLACE, commute, commute_on_element
 from atomsan.trace.regions import PARTS
 
 if TYPE_CHECKING:
@@ -219,30 +220,47 @@ def _rests_on_what_commutes(finding: Finding, turns: Sequence[Turn]) -> bool:
     seen: `if len(items) < most: items.append(x)` is broken by another's append, though append commutes with append.
     """
     rest_on_a_look: set[tuple[int, int]] = set()
+    commutes = partial(_commutes, kinds=_kinds(finding.witness))
     for before, enters, leaves, after in turns:
-        if enters.object == leaves.object and not (_commutes(before, enters) and _commutes(leaves, after)):
+        if enters.object == leaves.object and not (commutes(before, enters) and commutes(leaves, after)):
             rest_on_a_look |= {(before.number, enters.number), (leaves.number, after.number)}
     return any(
-        _commutes(one, other) and (one.number, other.number) not in rest_on_a_look
+        commutes(one, other) and (one.number, other.number) not in rest_on_a_look
         for one, other in _edges(finding)
         if one.owner != other.owner and one.edge != _PROGRAM_ORDER
     )
 
 
-def _commutes(one: ShownStep, other: ShownStep) -> bool:
+class Kinds(NamedTuple):
+    """The containers of a witness of which its steps show what they are."""
+
+    mappings: frozenset[str | None]
+    lists: frozenset[str | None]
+
+
+def _kinds(steps: Sequence[ShownStep]) -> Kinds:
+    # a store to an element of a list is not one to its structure
+    mappings = {step.object for step in steps if step.operation in MAKES_KEY and step.field == STRUCTURE}
+    lists = {step.object for step in steps if step.operation in MAKES_PLACE}
+    return Kinds(frozenset(mappings), frozenset(lists))
+
+
+def _commutes(one: ShownStep, other: ShownStep, kinds: Kinds) -> bool:
     """Whether two accesses of one location, by two operations, can change places.
 
     A queue is there for several to put and to get: who puts or gets first decides who has which item, and that is what
-    everybody who uses a queue leaves open. A look at it (`empty`, `qsize`) is another matter. Of an element's writes
-    only those of a set commute: it is in the set, whoever adds it.
+    everybody who uses a queue leaves open. A look at it (`empty`, `qsize`) is another matter. That a key comes or goes
+    is nothing to the other keys of its container: what happens to the same key is seen at its element.
     """
     if one.field != other.field or not {one.op, other.op} <= _DATA:
         return False
     if one.field == QUEUE:
         return one.op == other.op == "write"
     if one.field == STRUCTURE:
-        return commute(one.operation or "", other.operation or "")
-    return one.field == ELEMENT and one.operation == other.operation == "add"
+        return commute(one.operation or "", other.operation or "", is_mapping=one.object in kinds.mappings)
+    return one.field == ELEMENT and commute_on_element(
+        one.operation or "", other.operation or "", is_list=one.object in kinds.lists
+    )
 
 
 def _is_sum(turn: Turn) -> bool:

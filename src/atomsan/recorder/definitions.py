@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Message = list[Any]
 
 # Probes whose name is that of a method or function which reads or writes something: what is done at their sites.
-_OPERATIONS = frozenset({"method", "keyed_method", "late_method", "argument", "call"})
+_OPERATIONS = frozenset({"method", "keyed_method", "late_method", "argument", "call", "item"})
 
 # Probes that are about an object of which a method is called.
 _CALLED = frozenset({"load_attr", "method", "keyed_method", "late_method"})
@@ -264,7 +264,7 @@ class Definitions:
                 column=max(column, 0),
                 function=functions[function],
                 text=lines[line - 1].strip() if 0 < line <= len(lines) else "",
-                operation=str(name) if kind in _OPERATIONS else None,
+                operation=str(name) if kind in _OPERATIONS and name else None,
                 expression=str(text),
             )
             self.sites[number] = site

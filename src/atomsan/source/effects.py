@@ -301,16 +301,31 @@ CALLS: dict[str, Call] = {
 FUNCTIONS: dict[str, int] = {name: call.argument for name, call in CALLS.items()}
 
 # Operations (names of sites) of which any two of one group commute: done in either order, the container serves alike.
+# What comes and goes by its name or value does so whatever else comes and goes. By its position it does not.
 COMMUTING: tuple[frozenset[str], ...] = (
-    frozenset({"append", "extend", "__iadd__", "put", "put_nowait"}),
-    frozenset({"appendleft", "extendleft"}),
-    frozenset({"add", "update", "__ior__"}),
-    frozenset({"discard", "remove", "difference_update"}),
+    frozenset({"append", "extend", "__iadd__", "put", "put_nowait", "remove"}),
+    frozenset({"appendleft", "extendleft", "remove"}),
+    frozenset({"add", "update", "__ior__", "discard", "remove", "difference_update"}),
     frozenset({"heapq.heappush", "bisect.insort", "bisect.insort_left", "bisect.insort_right"}),
     frozenset({"subtract"}),
 )
 
+# The same for mappings, whose keys come and go. In a list `del` and `pop` are by position; but no store makes an
+# element there, so what makes one shows that it is none.
+MAKES_KEY = frozenset({"__setitem__", "setdefault"})
+COMMUTING_IN_MAPPINGS = MAKES_KEY | {"__delitem__", "pop"}
 
-def commute(one: str, other: str) -> bool:
+# What only sequences have. There, `remove` is by value, and moves what stands behind that.
+MAKES_PLACE = frozenset({"append", "extend"})
+
+
+def commute(one: str, other: str, *, is_mapping: bool = False) -> bool:
     """Whether operations of these names on one container commute."""
+    if is_mapping and {one, other} <= COMMUTING_IN_MAPPINGS:
+        return True
     return any(one in group and other in group for group in COMMUTING)
+
+
+def commute_on_element(one: str, other: str, *, is_list: bool = False) -> bool:
+    """The same for one element of it. Only a set's is there alike, whoever adds it."""
+    return one == other == "add" or (is_list and "remove" in (one, other) and {one, other} <= MAKES_PLACE | {"remove"})

@@ -16,6 +16,10 @@ from atomsan.source.scopes import FIELDS, FUNCTION, ComprehensionNode
 
 _TESTED = (ast.Name, ast.Attribute, ast.Subscript)
 _SAMENESS = (ast.Eq, ast.NotEq, ast.Is, ast.IsNot)
+
+# What a subscript does to one element of its container, by the name that a method for it has.
+_CHANGES: dict[type[ast.expr_context], str] = {ast.Store: "__setitem__", ast.Del: "__delitem__"}
+
 # Who is running: the answer is another in each thread or task, and always the same in one.
 _IDENTITIES = frozenset(
     {
@@ -130,8 +134,10 @@ class ExpressionRewriter(Rewriter):
         text = self._text(before)
         container = self._expr(before)
         key = self._expr(node.slice)
-        probe = self._probe("item", node, text=text, feeds=self._feeds(before, container))
-        if isinstance(node.ctx, ast.Load) and not _has_slice(key):
+        is_one = not _has_slice(key)
+        name = _CHANGES.get(type(node.ctx), "") if is_one else ""
+        probe = self._probe("item", node, name, text, feeds=self._feeds(before, container))
+        if isinstance(node.ctx, ast.Load) and is_one:
             # without the pair it costs half
             return forms.call(placeholder(probe), [container, key], [], node)
         return forms.tap_pair(probe, container, key, node, node.ctx)

@@ -41,7 +41,7 @@ class Site(NamedTuple):
     function: str | None = None
     text: str | None = None
     operation: str | None = None
-    """The method or function with effects that is called there, such as `append`."""
+    """The method or function with effects that is called there, such as `append`; `__setitem__` of `d[k] = v`."""
 
 
 def class_of(name: str) -> str:

@@ -1,0 +1,44 @@
+"""A sum over a list by index, in which nothing is booked in the meantime."""
+
+import threading
+
+
+class Ledger:
+    def __init__(self):
+        self.lock = threading.Lock()
+        self.amounts = []
+
+    def book(self, amount):
+        with self.lock:
+            self.amounts.append(amount)
+            self.amounts.append(-amount)
+
+    def total(self):
+        total = 0
+        i = 0
+        with self.lock:
+            while i < len(self.amounts):
+                total += self.amounts[i]
+                i += 1
+        return total
+
+
+ledger = Ledger()
+
+
+def writer():
+    for amount in range(20):
+        ledger.book(amount)
+
+
+def reader():
+    for _ in range(20):
+        ledger.total()
+
+
+threads = [threading.Thread(target=target) for target in (writer, writer, reader)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+print(len(ledger.amounts))

@@ -50,15 +50,38 @@ class Package(NamedTuple):
 
 # options keep out what does not give the same answer twice without us: benchmarks, and tests of time and of load
 PACKAGES = (
+    Package(
+        "aiocache",
+        "0.12.3",
+        ("aiocache",),
+        tests=("tests/ut",),
+        needs=("pytest-asyncio", "pytest-mock", "marshmallow", "msgpack", "redis<5", "aiomcache"),
+        plugins=("asyncio", "pytest_mock"),
+    ),
+    Package(
+        "async-lru",
+        "2.4.0",
+        ("async_lru",),
+        needs=("pytest-asyncio", "pytest-timeout"),
+        plugins=("asyncio", "timeout"),
+    ),
     Package("attrs", "26.1.0", ("attr", "attrs"), needs=("cloudpickle", "hypothesis"), plugins=("hypothesispytest",)),
     Package("blinker", "1.9.0", ("blinker",), needs=("pytest-asyncio",), plugins=("asyncio",)),
     Package("boltons", "26.2.0", ("boltons",)),
+    Package("cacheout", "0.17.0", ("cacheout",), needs=("pytest-asyncio",), plugins=("asyncio",)),
     Package("cachetools", "8.0.0", ("cachetools",)),
     Package(
         "diskcache",
         "5.6.3",
         ("diskcache",),
         options=("--ignore=tests/test_djangocache.py", "--ignore=tests/test_doctest.py"),
+    ),
+    Package(
+        "fasteners",
+        "0.20",
+        ("fasteners",),
+        needs=("diskcache", "more-itertools"),
+        options=("--ignore=tests/test_eventlet.py",),
     ),
     Package(
         "janus",
@@ -71,6 +94,15 @@ PACKAGES = (
     Package("more-itertools", "11.2.1", ("more_itertools",)),
     Package("pydispatcher", "2.0.7", ("pydispatch",)),
     Package(
+        "pymemcache",
+        "4.0.0",
+        ("pymemcache",),
+        tests=("pymemcache/test",),
+        needs=("faker", "pytest-mock", "zstd"),
+        plugins=("pytest_mock",),
+        options=("-m", "unit"),
+    ),
+    Package(
         "tenacity",
         "9.2.1",
         ("tenacity",),
@@ -79,6 +111,7 @@ PACKAGES = (
     ),
     Package("tinydb", "4.9.0", ("tinydb",), needs=("pyyaml",)),
     Package("toolz", "1.2.0", ("toolz", "tlz"), tests=("toolz", "tlz")),
+    Package("waitress", "3.0.2", ("waitress",)),
     Package(
         "zict",
         "3.0.0",

@@ -29,12 +29,12 @@ ledger = Ledger()
 
 
 def writer():
-    for amount in range(20):
+    for amount in range(60):
         ledger.book(amount)
 
 
 def reader():
-    for _ in range(20):
+    for _ in range(60):
         ledger.total()
 
 

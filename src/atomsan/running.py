@@ -72,8 +72,8 @@ def recorded(
     with _spool(follow_fork) as spool, _started(program, options._replace(spool=spool), limits) as (run, log):
         from atomsan.recorder.tape import Tape
 
-        recording = _recording(program, log)
-        forked = Forked(spool, program, path, force=force)
+        recording = _recording(program, log, limits)
+        forked = Forked(spool, program, limits, path, force=force)
         with Tape(recording.symbols, recording.meta, path, force=force, room=room) as tape, forked:
             recording.output = tape.write
             recording.idle = tape.flush_if_due
@@ -93,7 +93,7 @@ def checked_live(
     """Run a program to its end and check it meanwhile. Nothing is kept."""
     program.check()
     with _started(program, options, limits) as (run, log):
-        recording = _recording(program, log)
+        recording = _recording(program, log, limits)
         source = LiveEvents(recording, run)
         report = check(source)
         # a checker that has made up its mind reads no further, but the program is not to be cut short
@@ -145,9 +145,10 @@ class LiveEvents:
 class Forked:
     """Reads the logs of the processes that a program forks. Each becomes a tape, beside that of the program."""
 
-    def __init__(self, spool: str | None, program: Program, path: str | None, *, force: bool) -> None:
+    def __init__(self, spool: str | None, program: Program, limits: Limits, path: str | None, *, force: bool) -> None:
         self._spool = spool
         self._program = program
+        self._limits = limits
         self._path = path
         self._force = force
         self._running: list[tuple[Recording, SharedLog, ForkedTape]] = []
@@ -191,7 +192,7 @@ class Forked:
 
         try:
             log = open_spooled(path)
-            recording = _recording(self._program, log, f" (process {process})")
+            recording = _recording(self._program, log, self._limits, f" (process {process})")
         except (OSError, ValueError):
             return  # it has ended before it began, or has spoiled its log
         where = None if self._path is None else _beside(self._path, process, force=self._force)
@@ -256,10 +257,11 @@ def _started(program: Program, options: RecordingOptions, limits: Limits) -> Ite
         log.close()
 
 
-def _recording(program: Program, log: SharedLog, behind: str = "") -> Recording:
+def _recording(program: Program, log: SharedLog, limits: Limits, behind: str = "") -> Recording:
     from atomsan.recorder.resolving import Recording
 
     recording = Recording(log, source=program.shown + behind, keeps_unshared=False)
+    recording.limit(limits.events, limits.bytes)
     recording.meta.program = program.what
     recording.meta.command_line = program.command_line
     return recording

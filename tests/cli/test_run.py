@@ -595,16 +595,35 @@ print(C.n)
 """
 
 
-@pytest.mark.parametrize("option", ["--max-events", "--max-bytes"])
-def test_recording_stops_and_the_program_runs_on(option: str, atomsan: Atomsan) -> None:
-    written(BUSY.replace("30000", "900000"))
-    ran = atomsan("run", option, "1000", "-o", "r.json", "app.py")
-    assert (ran.code, ran.out) == (0, "900000\n")
+@pytest.mark.parametrize("live", [False, True])
+@pytest.mark.parametrize("rounds", ["900", "900000"])
+@pytest.mark.parametrize(("option", "events"), [("--max-events", 1000), ("--max-bytes", 1000 // 13)])
+def test_recording_stops_and_the_program_runs_on(
+    option: str, events: int, rounds: str, live: bool, atomsan: Atomsan
+) -> None:
+    written(BUSY.replace("30000", rounds))
+    ran = atomsan("run", *["--live"] * live, option, "1000", "-o", "r.json", "app.py")
+    assert (ran.code, ran.out) == (0, f"{rounds}\n")
     assert "warning: recording stopped after" in ran.err
     assert option in ran.err
     trace = json.loads(Path("r.json").read_text())["trace"]
     assert trace["complete"] is False
-    assert 1000 // 13 <= trace["events"] < 900000
+    assert trace["events"] == events
+
+
+def test_a_limit_that_is_not_reached_is_none(atomsan: Atomsan) -> None:
+    written(BUSY.replace("30000", "10"))
+    ran = atomsan("run", "--max-events", "1000", "-o", "r.json", "app.py")
+    assert "warning" not in ran.err
+    assert json.loads(Path("r.json").read_text())["trace"]["complete"] is True
+
+
+def test_a_limit_is_one_of_each_process(atomsan: Atomsan) -> None:
+    written("import os\n" + BUSY.replace("t = threading", "if os.fork(): os.wait()\nt = threading"))
+    ran = atomsan("run", "--follow-fork", "--max-events", "500", "-o", "r.json", "app.py")
+    assert ran.out == "30000\n30000\n"
+    reports = json.loads(Path("r.json").read_text())["reports"]
+    assert [(report["trace"]["events"], report["trace"]["complete"]) for report in reports] == [(500, False)] * 2
 
 
 @pytest.mark.parametrize("live", [False, True])

@@ -258,6 +258,8 @@ class Recording:
         self.idle: Callable[[], None] = lambda: None
         """What is called when there was nothing to read."""
         self.events = 0
+        self._limits: dict[int, str] = {}
+        """How many events are wanted, and what is said of a recording that has so many."""
         self._log = log or (SharedLog.create(ring_bytes) if shared else None)
         self._incoming: DefinitionFile | DefinitionList
         if self._log is not None:
@@ -308,10 +310,18 @@ class Recording:
         assert isinstance(self._incoming, DefinitionList)
         self._incoming.send(message)
 
+    def limit(self, events: int | None, size: int | None) -> None:
+        """Take in so many events, or what takes so many bytes in memory, and no more."""
+        if events is not None:
+            self._limits[events] = f"recording stopped after {events} events (--max-events)"
+        if size is not None:
+            most = size // EVENT_BYTES
+            self._limits[most] = f"recording stopped after {most * EVENT_BYTES} bytes (--max-bytes)"
+
     @property
-    def bytes(self) -> int:
-        """What the events so far take in memory."""
-        return self.events * EVENT_BYTES
+    def is_full(self) -> bool:
+        """Whether there are as many events as are wanted."""
+        return bool(self._limits) and self.events >= min(self._limits)
 
     @property
     def closed(self) -> bool:
@@ -355,7 +365,7 @@ class Recording:
         if self._ring is None:
             return
         self.end()
-        self.meta.complete = complete
+        self.meta.complete = complete and not self.is_full
         self._closed, self._lost = self._ring.closed, self._ring.lost
         self._ring = None
         if self._log is not None:
@@ -369,6 +379,8 @@ class Recording:
         lost = self._lost if self._ring is None else self._ring.lost
         damaged = self._incoming.damaged + self.definitions.wrong
         found = [f"{file} was not recorded: {why}" for file, why in self.definitions.failures.items()]
+        if self.is_full:
+            found.append(self._limits[min(self._limits)])
         if lost:
             found.append(f"{lost} records were lost")
         if damaged:
@@ -409,5 +421,10 @@ class Recording:
         if not len(columns[0]):
             return
         batch = Batch(self.events, *columns)
+        if self._limits:
+            batch = batch[: min(self._limits) - self.events]
         self.events += len(batch)
-        self.output(batch)
+        if self.is_full:
+            self.stop()
+        if len(batch):
+            self.output(batch)

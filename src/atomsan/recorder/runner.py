@@ -68,14 +68,14 @@ class Program:
 
 @dataclass
 class Outcome:
-    """How the program ended, and whether all of it was recorded."""
+    """How the program ended."""
 
     exit: int | None = None
     signal: int | None = None
     seconds: float = 0.0
     is_out_of_time: bool = False
     stopped: str | None = None
-    """Why the recording ended before the program did, or why the program was ended."""
+    """Why the program was ended."""
 
     @property
     def code(self) -> int:
@@ -85,7 +85,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Limits:
-    """When to stop recording (events, bytes), and when to end the program (seconds)."""
+    """When to stop recording (events or bytes of each process), and when to end the program (seconds)."""
 
     events: int | None = None
     bytes: int | None = None
@@ -165,7 +165,7 @@ class Run:
         assert self._recording is not None
         ended = self._process.poll() is not None
         found = self._recording.drain()
-        self._keep_limits(self._recording)
+        self._keep_time()
         if ended:
             self._end(self._process.returncode)
             return False
@@ -186,15 +186,6 @@ class Run:
         else:
             time.sleep(IDLE)
 
-    def _keep_limits(self, recording: Recording) -> None:
-        limits = self._limits
-        if self.outcome.stopped is None:
-            if limits.events is not None and recording.events >= limits.events:
-                self._stop_recording(recording, f"recording stopped after {recording.events} events (--max-events)")
-            elif limits.bytes is not None and recording.bytes >= limits.bytes:
-                self._stop_recording(recording, f"recording stopped after {recording.bytes} bytes (--max-bytes)")
-        self._keep_time()
-
     def _keep_time(self) -> None:
         limits = self._limits
         if limits.seconds is None or time.monotonic() - self._started < limits.seconds:
@@ -208,10 +199,6 @@ class Run:
             self.send(signal.SIGCONT)
         elif time.monotonic() - self._told_to_end > limits.grace:
             self.send(signal.SIGKILL)
-
-    def _stop_recording(self, recording: Recording, why: str) -> None:
-        self.outcome.stopped = why
-        recording.stop()
 
     def _end(self, code: int) -> None:
         self.outcome.seconds = time.monotonic() - self._started

@@ -32,8 +32,6 @@ FLUSH_SECONDS = 1.0
 # Batches smaller than this are put together before they are kept.
 _SMALL = 1 << 17
 
-EVENT_BYTES = 13
-
 
 class Tape:
     """Takes the batches of a recording.
@@ -76,11 +74,6 @@ class Tape:
             room = room or make_room(self._path, force=force)
             if room is not None:
                 self._start_bundle(room)
-
-    @property
-    def bytes(self) -> int:
-        """How much is written, or what it takes in memory."""
-        return self.events * EVENT_BYTES if self._writer is None else self._writer.bytes
 
     def write(self, batch: Batch) -> None:
         self._pending.append(batch)

@@ -69,7 +69,6 @@ class BundleWriter:
         self._events = 0
         self._meta_text = ""
         self._meta_due = 0.0
-        self._final_bytes = 0
         self._written = dict.fromkeys(KINDS, 0)
         self._write_meta(complete=False)
         options = pa.ipc.IpcWriteOptions(compression="lz4")
@@ -92,11 +91,6 @@ class BundleWriter:
         if len(self._meta_text) < META_SMALL or time.monotonic() >= self._meta_due:
             self._write_meta(complete=False)
 
-    @property
-    def bytes(self) -> int:
-        """How much was written."""
-        return sum(file.tell() if not file.closed else 0 for file in self._files) or self._final_bytes
-
     def finish(self) -> None:
         """Write what is left and say that the bundle is whole."""
         self._write_symbols()
@@ -106,7 +100,6 @@ class BundleWriter:
         self._write_meta(complete=self._meta.complete)
 
     def close(self) -> None:
-        self._final_bytes = self.bytes
         for file in self._files:
             file.close()
 

@@ -247,7 +247,7 @@ OPTIONS: tuple[Option, ...] = (
         type=str,
         metavar="TRACE",
         in_file=False,
-        help="Keep the trace, in the format of its name.",
+        help="Keep the trace, in the format of its name: of the first run with findings, else of the last.",
         example="--keep run.atomtrace",
     ),
     Option(

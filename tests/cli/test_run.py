@@ -403,6 +403,25 @@ def test_nothing_heavy_is_imported() -> None:
     assert not loaded & {"numpy", "pyarrow", "typer", "click", "rich", "dataclasses", "inspect", "tempfile", "asyncio"}
 
 
+def test_a_current_directory_that_was_removed() -> None:
+    def removed() -> None:
+        os.mkdir("gone")
+        os.chdir("gone")
+        os.rmdir("../gone")
+
+    # not by `-m`, which Python itself cannot do there
+    ours = "import sys; from atomsan.cli.main import main; sys.exit(main())"
+    ran = subprocess.run(
+        [sys.executable, "-c", ours, "run", "-c", "import threading\nthreading.Thread(target=print).start()"],
+        env=environment(),
+        preexec_fn=removed,
+        capture_output=True,
+        text=True,
+    )
+    assert (ran.returncode, ran.stdout) == (0, "\n"), ran.stderr
+    assert "0 violations" in ran.stderr
+
+
 # --- wrong usage ---------------------------------------------------------------------------------------------------
 
 
@@ -537,6 +556,20 @@ def test_keep(atomsan: Atomsan) -> None:
     assert "lost update in app:Account.deposit" in ran.out
     assert_refused(atomsan("run", "--keep", "t.atomtrace", "app.py"), "exists already")
     assert atomsan("run", "-q", "--keep", "t.atomtrace", "--force", "app.py").code == 1
+
+
+def test_what_is_found_in_one_of_several_runs_is_kept(atomsan: Atomsan) -> None:
+    """The second of three runs has the bug."""
+    meeting = LOST_UPDATE.replace("        meet(", "        if number_of_run == 1: meet(")
+    text = meeting.replace("    thread.start()", "    thread.start()\n    if number_of_run != 1: thread.join()")
+    counting = "import os\nnumber_of_run = len(os.listdir('runs'))\nopen(f'runs/{number_of_run}', 'w').close()\n"
+    Path("runs").mkdir()
+    written(counting + text)
+    ran = atomsan("run", "-q", "--repeat", "3", "--keep", "t.atomtrace", "-o", "r.json", "app.py")
+    reports = json.loads(Path("r.json").read_text())["reports"]
+    assert [bool(report["findings"]) for report in reports] == [False, True, False]
+    assert ran.code == 1
+    assert "lost update in app:Account.deposit" in atomsan("check", "t.atomtrace").out
 
 
 def test_redacted_keys_are_nowhere(atomsan: Atomsan, monkeypatch: pytest.MonkeyPatch) -> None:

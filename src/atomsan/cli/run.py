@@ -79,7 +79,9 @@ def run(
         options = recording_options(
             what, include, omit, noise, seed + number, redact_keys, explain_selection, checking.rules
         )
-        ran = checking.run(what, options, limits, keep, force=force or number > 0)
+        # what is found is kept, and not replaced by a run in which nothing is
+        kept = keep if not any(report.findings for report in reports) else None
+        ran = checking.run(what, options, limits, kept, force=force or number > 0)
         outcomes.append(ran.outcome)
         if number == 0 and explain_selection:
             explain(ran.selections)

@@ -132,12 +132,20 @@ class PrimitiveDefinition(NamedTuple):
     name: str
 
 
+def _directory(path: str | None) -> str:
+    """The directory that files are shown relative to, with the slash behind it: the current one, if none is given."""
+    try:
+        return os.path.join(os.path.realpath(path or os.getcwd()), "")
+    except FileNotFoundError:  # it was removed: no file is in it
+        return os.sep * 2
+
+
 class Definitions:
     """The tables, and the resolver that is told what it needs of them."""
 
     def __init__(self, resolver: Resolver, root: str | None = None) -> None:
         self._resolver = resolver
-        self._root = os.path.join(os.path.realpath(root or os.getcwd()), "")
+        self._root = _directory(root)
         self.types: dict[int, TypeDefinition] = {}
         self.bases: dict[str, list[str]] = {}
         """The base classes of each class, `object` aside, by their names."""

@@ -37,14 +37,14 @@ class Selection:
     def __init__(self, include: Iterable[str] = (), omit: Iterable[str] = (), project: str | None = None) -> None:
         self.include = tuple(include)
         self.omit = tuple(omit)
-        self.project = os.path.realpath(project) if project is not None else None
+        self.project = _real(project) if project is not None else None
 
     def decide(self, module: str, file: str | None) -> Decision:
         if module == OURSELVES or module.startswith(OURSELVES + "."):
             return Decision(False, "AtomSan itself")
         if file is None:
             return Decision(False, "it has no source file")
-        path = os.path.realpath(file)
+        path = _real(file)
         if glob := _matching(self.omit, module, path):
             return Decision(False, f"--omit {glob}")
         if self.include:
@@ -76,13 +76,21 @@ def project_of(script: str) -> str:
 
     The home directory and the root are no projects, even if they hold a mark.
     """
-    start = directory = os.path.dirname(os.path.realpath(script))
+    start = directory = os.path.dirname(_real(script))
     home = os.path.realpath(os.path.expanduser("~"))
     while directory not in (home, os.path.dirname(directory)):
         if any(os.path.exists(os.path.join(directory, mark)) for mark in PROJECT_MARKS):
             return directory
         directory = os.path.dirname(directory)
     return start
+
+
+def _real(path: str) -> str:
+    """The path without links in it. As it is, if it is below a current directory that was removed."""
+    try:
+        return os.path.realpath(path)
+    except FileNotFoundError:
+        return path
 
 
 def _site_directories() -> Iterator[str]:

@@ -306,10 +306,38 @@ def test_checked_again_under_the_lock(
     assert reconsidered(replace(given, witness=steps), {}).why is None
 
 
-def test_what_counts_as_a_look() -> None:
+CALL, BLOCK = Around("m:A.get", "function", True, 0), Around("m:A.get/with", "lock-block", False, 2)
+
+
+@pytest.mark.parametrize(
+    ("text", "then", "expected"),
+    [
+        ("return self.x", [CALL, BLOCK], counting.CHECKED_AGAIN),
+        ("return self.x", [CALL._replace(since=5), BLOCK], None),
+        ("return self.x", [], None),
+        ("x = self.x", [CALL, BLOCK], None),
+    ],
+    ids=["there was nothing to return", "another call", "after it", "kept"],
+)
+def test_a_return_that_raised_and_is_checked_again(text: str, then: list[Around], expected: str | None) -> None:
     given = finding(CHECKED)
     one, two, three = given.witness
-    looked = replace(one, site=one.site and replace(one.site, text="while self.x is None:"))
+    steps = (
+        replace(one, site=one.site and replace(one.site, text=text), holds=()),
+        replace(two, holds=(Hold("m", 0),)),
+        replace(three, holds=(Hold("m", 1),)),
+    )
+    look = Look(one.number, one.target, three.number)
+    checked = {look: Again(three.number, "if self.x is None:", (Hold("m", 1),))}
+    around = {one.number: [CALL], three.number: then}
+    assert reconsidered(replace(given, witness=steps), around, checked).why == expected
+
+
+@pytest.mark.parametrize("text", ["while self.x is None:", "return self.x"])
+def test_what_counts_as_a_look(text: str) -> None:
+    given = finding(CHECKED)
+    one, two, three = given.witness
+    looked = replace(one, site=one.site and replace(one.site, text=text))
     assert looks(replace(given, witness=(looked, two, three))) == [Look(one.number, one.target, three.number)]
     assert looks(given) == []
     assert looks(replace(given, witness=(looked, two, three), why="it does not count anyway")) == []

@@ -142,7 +142,7 @@ def looks(finding: Finding) -> list[Look]:
     """Where it matters whether something is read again."""
     if finding.why is not None:
         return []
-    turns = [turn for turn in _turns(finding) if turn.leaves.op == "read" and _only_looks(_text(turn.leaves))]
+    turns = [turn for turn in _turns(finding) if turn.leaves.op == "read" and _may_look(_text(turn.leaves))]
     return [Look(turn.leaves.number, turn.leaves.target, turn.enters.number) for turn in turns]
 
 
@@ -160,7 +160,7 @@ def reconsidered(
             return replace(finding, why=CALLED_BACK)
         if not _is_unit_of_work(turn, around):
             return replace(finding, why=NO_FLOW)
-        if _is_checked_again(turn, again or {}):
+        if _is_checked_again(turn, around, again or {}):
             return replace(finding, why=CHECKED_AGAIN)
         if _lets_others_in(turn, around):
             return replace(finding, why=LET_IN)
@@ -344,19 +344,35 @@ def _functions(around: Sequence[Around]) -> list[Around]:
     return [region for region in around if region.origin not in PARTS]
 
 
-def _is_checked_again(turn: Turn, again: Mapping[Look, Again]) -> bool:
+def _is_checked_again(turn: Turn, around: Mapping[int, Sequence[Around]], again: Mapping[Look, Again]) -> bool:
     """Double-checked locking done right.
 
-    The first read is in a condition and without the lock; the thread's next one of the same location, in a condition
-    too, is under the lock, which was taken in between; and whoever wrote had that lock. So what the first one saw
-    decided only whether to look again, and it does not matter what came after it.
+    The first read is in a condition, or raises, and without the lock; the thread's next one of the same location, in a
+    condition too, is under the lock, which was taken in between; and whoever wrote had that lock. So what the first one
+    saw decided only whether to look again, and it does not matter what came after it.
     """
     first = turn.leaves
     second = again.get(Look(first.number, first.target, turn.enters.number))
-    if second is None or not (_only_looks(_text(first)) and _only_looks(second.text)):
+    if second is None or not _only_looks(second.text) or not _may_look(_text(first)):
+        return False
+    if not _only_looks(_text(first)) and not _goes_on(around.get(first.number, ()), around.get(second.event, ())):
         return False
     taken = {hold.lock for hold in second.holds if hold.since > first.number} - set(first.locks or ())
     return any(lock in (turn.after.locks or ()) and lock in (turn.before.locks or ()) for lock in taken)
+
+
+def _may_look(text: str) -> bool:
+    """Whether a line may keep nothing of what it reads: a condition, or a return that was none (`_goes_on`)."""
+    return _only_looks(text) or text.startswith("return ")
+
+
+def _goes_on(before: Sequence[Around], after: Sequence[Around]) -> bool:
+    """Whether the function that is at a `return` has not returned by then: there was nothing to return.
+
+    try: return cache[key]
+    except KeyError: ...
+    """
+    return bool(before) and tuple(before) == tuple(after[: len(before)])
 
 
 def _only_looks(text: str) -> bool:

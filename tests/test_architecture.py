@@ -16,7 +16,7 @@ ROOMS = [
     *("leaves", "source", "trace", "recorder", "checkers", "predict", "findings", "reports"),
     *("material", "explaining", "setwise", "checking", "refining", "running", "config", "pytest_plugin", "cli"),
 ]
-LEAVES = {"errors", "env", "types", "paths", "worker", "annotations", ""}
+LEAVES = {"errors", "env", "types", "field_paths", "worker", "annotations", ""}
 
 # reports know findings and nothing of how they were found
 FORBIDDEN = {"reports": {"checkers", "predict", "recorder", "source"}, "checkers": {"source", "recorder"}}

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recorder.raw import RECORD, M, Resolved
-from recorder.test_resolve import DEFINITIONS, PROBES
+from recorder.raw import RECORD, M, Resolved, record
+from recorder.test_resolve import DEFINITIONS, PROBES, REGIONS
 
 # Few values, so that records have to do with each other; and some that nothing knows.
 addresses = st.sampled_from([0, 64, 128, 192, M, 1 << 63])
@@ -46,6 +46,38 @@ def test_any_bytes_give_a_well_formed_trace(soup: bytes) -> None:
     log = Resolved(DEFINITIONS)
     log.recording.feed(np.frombuffer(soup.ljust(len(soup) + -len(soup) % 8, b"\0"), np.uint64).view(np.uint8).copy())
     log.trace()
+
+
+# Begins and ends of functions and iterations, some of them called back.
+calls = st.tuples(st.sampled_from([1, 2]), st.sampled_from([1, 2, 3, 4, 5, 6, 9, 10, 13, 14]), st.booleans())
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.lists(calls, max_size=80))
+def test_regions_are_a_stack(steps: list[tuple[int, int, bool]]) -> None:
+    """An end closes the innermost region of its name and all that is inside; without one it is nothing."""
+    stacks: dict[int, list[int]] = {1: [], 2: []}
+    expected = []
+    rows = []
+    for thread, site, is_back in steps:
+        stack = stacks[thread]
+        if site % 2:
+            rows.append(record(thread, "begin", site=site, flag="called_back" if is_back else ""))
+            expected.append(f"T{thread}:begin({region_at(site)})")
+            stack.append(site)
+        else:
+            rows.append(record(thread, "end", site=site))
+            while site - 1 in stack:
+                ended = stack.pop()
+                expected.append(f"T{thread}:end({region_at(ended)})")
+                if ended == site - 1:
+                    break
+    assert Resolved(DEFINITIONS).feed(*rows).notation().split() == expected
+
+
+def region_at(site: int) -> str:
+    name: str = REGIONS[PROBES[site - 1][6]][0]  # type: ignore[index]
+    return name
 
 
 @pytest.mark.parametrize("seed", range(8))

@@ -44,11 +44,14 @@ cdef extern from * nogil:
         return h ^ h >> 29;
     }
 
+    static inline uint32_t atomsan_raw_tag(uint64_t address, uint32_t kind, uint64_t key) {
+        return (uint32_t)(atomsan_raw_hash(address, kind, key) >> 32);
+    }
+
     /* At most half full, so a probe ends. The entry plus 1, or 0. */
     static inline uint32_t atomsan_raw_find(
-            const atomsan_slot *slots, int bits, const atomsan_entry *entries,
+            const atomsan_slot *slots, int bits, const atomsan_entry *entries, uint32_t tag,
             uint64_t address, uint32_t kind, uint64_t key) {
-        uint32_t tag = (uint32_t)(atomsan_raw_hash(address, kind, key) >> 32);
         uint32_t mask = (uint32_t)((UINT64_C(1) << bits) - 1);
         for (uint32_t i = tag >> (32 - bits);; i = (i + 1) & mask) {
             uint32_t found = slots[i].entry;
@@ -77,8 +80,9 @@ cdef extern from * nogil:
         uint32_t tag
         uint32_t entry
     uint64_t raw_hash "atomsan_raw_hash"(uint64_t address, uint32_t kind, uint64_t key)
+    uint32_t raw_tag "atomsan_raw_tag"(uint64_t address, uint32_t kind, uint64_t key)
     uint32_t raw_find "atomsan_raw_find"(
-        const Slot *slots, int bits, const Entry *entries, uint64_t address, uint32_t kind, uint64_t key)
+        const Slot *slots, int bits, const Entry *entries, uint32_t tag, uint64_t address, uint32_t kind, uint64_t key)
     void prefetch "ATOMSAN_RAW_PREFETCH"(const void *p)
     uint64_t load "atomsan_load"(const uint64_t *p)
     void store "atomsan_store"(uint64_t *p, uint64_t value)
@@ -86,6 +90,7 @@ cdef extern from * nogil:
 cdef enum: NONE = 0xFFFFFFFF
 cdef enum: NOBODY = 0xFFFFFFFF
 cdef enum: AHEAD = 12
+cdef enum: TAGS = 16        # room for so many: more than AHEAD, a power of two
 cdef enum: SHARED = 0xFFFF
 cdef enum: HELD_BITS = 12
 
@@ -571,7 +576,8 @@ cdef class Resolver:
     # The table
 
     cdef inline uint32_t find(self, uint64_t address, uint32_t kind, uint64_t key) noexcept nogil:
-        return raw_find(self.slots, self.bits, <Entry *> self.entries.rows, address, kind, key)
+        cdef uint32_t tag = raw_tag(address, kind, key)
+        return raw_find(self.slots, self.bits, <Entry *> self.entries.rows, tag, address, kind, key)
 
     cdef uint32_t insert(
         self, uint64_t address, uint8_t kind, uint64_t key, uint32_t value, Object *of
@@ -598,7 +604,7 @@ cdef class Resolver:
             if of.entries:
                 entries[of.entries - 1].prev = number
             of.entries = number
-        self.place(<uint32_t> (raw_hash(address, kind, key) >> 32), number)
+        self.place(raw_tag(address, kind, key), number)
         self.used += 1
         return number
 
@@ -639,7 +645,7 @@ cdef class Resolver:
         cdef Entry *entries = <Entry *> self.entries.rows
         cdef Entry *entry = entries + number - 1
         cdef uint32_t mask = <uint32_t> ((<uint64_t> 1 << self.bits) - 1), i, hole, home
-        i = <uint32_t> (raw_hash(entry.address, entry.kind, entry.key) >> 32) >> (32 - self.bits)
+        i = raw_tag(entry.address, entry.kind, entry.key) >> (32 - self.bits)
         while self.slots[i].entry != number:
             i = (i + 1) & mask
         # those behind it that could not have their home move up, so that no probe ends too early
@@ -1151,13 +1157,14 @@ cdef class Resolver:
 
     cdef inline int put(self, uint32_t thread, uint8_t op, uint32_t target, uint32_t site) except -1 nogil:
         """An event of a thread, both by symbol."""
-        if self.out_count == self.out_room:
+        cdef size_t at = self.out_count
+        if at == self.out_room:
             self.widen()
-        self.out_thread[self.out_count] = thread
-        self.out_op[self.out_count] = op
-        self.out_target[self.out_count] = target
-        self.out_site[self.out_count] = site
-        self.out_count += 1
+        self.out_count = at + 1
+        self.out_thread[at] = thread
+        self.out_op[at] = op
+        self.out_target[at] = target
+        self.out_site[at] = site
         return 0
 
     cdef int widen(self) except -1 nogil:
@@ -1217,39 +1224,85 @@ cdef class Resolver:
         cdef size_t i
         cdef const RawRecord *r
         cdef const RawRecord *later
-        cdef uint32_t found, variable, site
+        cdef uint32_t tags[TAGS]   # of the records up to AHEAD, so that each is hashed once
+        cdef uint32_t tag, found, variable, site
         cdef Thread *t
+        for i in range(min(count, <size_t> AHEAD)):
+            tags[i] = raw_tag(records[i].object, records[i].key_kind, records[i].key)
         for i in range(count):
+            tag = tags[i % TAGS]
             if i + AHEAD < count:
                 later = records + i + AHEAD
-                prefetch(self.slots + (raw_hash(later.object, later.key_kind, later.key) >> (64 - self.bits)))
+                found = raw_tag(later.object, later.key_kind, later.key)
+                tags[(i + AHEAD) % TAGS] = found
+                prefetch(self.slots + (found >> (32 - self.bits)))
                 # its slot is there by now, so that the entry it names can follow
-                later = records + i + AHEAD // 2
-                found = self.slots[raw_hash(later.object, later.key_kind, later.key) >> (64 - self.bits)].entry
+                found = self.slots[tags[(i + AHEAD // 2) % TAGS] >> (32 - self.bits)].entry
                 prefetch(<Entry *> self.entries.rows + found)
             r = records + i
-            if (
-                r.op <= RAW_WRITE
-                and r.thread < self.thread_room
-                and self.threads[r.thread].is_usual
-                and (r.flags & FLAG_AUGMENTED == 0 or self.threads[r.thread].atomics)
-                and <uint8_t> (r.key_kind - 1) < KEY_OBJECT - 1
-            ):
+            if r.thread < self.thread_room and self.threads[r.thread].is_usual:
                 t = self.threads + r.thread
-                found = self.find(r.object, r.key_kind, r.key)
-                if found:
-                    variable = self.used_by(found, r.thread)
-                    site = r.site
-                    if site == 0:
-                        self.put(t.symbol, r.op, variable, NONE)
+                if r.op <= RAW_WRITE:
+                    if (r.flags & FLAG_AUGMENTED == 0 or t.atomics) and <uint8_t> (r.key_kind - 1) < KEY_OBJECT - 1:
+                        found = raw_find(
+                            self.slots, self.bits, <Entry *> self.entries.rows, tag, r.object, r.key_kind, r.key
+                        )
+                        if found:
+                            variable = self.used_by(found, r.thread)
+                            site = r.site
+                            if site == 0:
+                                self.put(t.symbol, r.op, variable, NONE)
+                                continue
+                            if site < self.site_count and self.sites[site].symbol != NONE:
+                                if self.sites[site].flags & SITE_FEEDS:
+                                    self.note(r.thread, site, variable)
+                                self.put(t.symbol, r.op, variable, self.sites[site].symbol)
+                                continue
+                elif r.op == RAW_BEGIN:
+                    if self.begins_as_usual(r, t):
                         continue
-                    if site < self.site_count and self.sites[site].symbol != NONE:
-                        if self.sites[site].flags & SITE_FEEDS:
-                            self.note(r.thread, site, variable)
-                        self.put(t.symbol, r.op, variable, self.sites[site].symbol)
+                elif r.op == RAW_END:
+                    if self.ends_as_usual(r, t):
                         continue
             self.step(r)
         return 0
+
+    cdef inline int begins_as_usual(self, const RawRecord *r, Thread *t) except -1 nogil:
+        """What `begin` does for a function that is called by another one, if it was met before. 0: it is not that."""
+        cdef Site *site
+        cdef Region *region
+        cdef uint32_t symbol
+        cdef Open *o
+        if t.awaits_entry or r.flags & FLAG_CALLED_BACK or t.depth == t.room or r.site >= self.site_count:
+            return 0
+        site = self.sites + r.site
+        if site.region == NONE or site.symbol == NONE:
+            return 0
+        region = self.regions + site.region
+        symbol = self.label_symbols[region.label]
+        if symbol == NONE:
+            return 0
+        o = t.open + t.depth
+        o.symbol, o.region, o.site, o.opened, o.is_trampoline = symbol, site.region, r.site, BY_PLAN, False
+        o.is_function = region.flags & (REGION_FUNCTION | REGION_OUTER) != 0
+        o.may_be_atomic = region.flags & REGION_OUTER == 0
+        t.atomics += o.may_be_atomic
+        t.depth += 1
+        self.put(t.symbol, BEGIN, symbol, site.symbol)
+        return 1
+
+    cdef inline int ends_as_usual(self, const RawRecord *r, Thread *t) except -1 nogil:
+        """What `end` does for the innermost region of a thread. 0: it is not that."""
+        cdef Open *o = t.open + t.depth - 1
+        if t.depth == 0 or r.site >= self.site_count or self.sites[r.site].symbol == NONE:
+            return 0
+        if o.region != self.sites[r.site].region or o.opened != BY_PLAN:
+            return 0
+        t.depth -= 1
+        t.trampolines -= o.is_trampoline
+        t.atomics -= o.may_be_atomic
+        self.put(t.symbol, END, o.symbol, self.sites[r.site].symbol)
+        return 1
 
     cdef int step(self, const RawRecord *r) except -1 nogil:
         """Any record."""

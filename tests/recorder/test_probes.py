@@ -456,7 +456,8 @@ def test_super_setattr() -> None:
 def test_regions_begin_and_end_at_the_site_of_their_begin() -> None:
     account = Account()
     with recording() as log:
-        source = "def f(a):\n «begin»[a]\n «end»[None]\n «resume»[None]\n «suspend»[None]\n return («span»[None], 5)[1]"
+        marks = "del «begin»[a], «end»[None]\n «resume»[None]\n «suspend»[None]"
+        source = f"def f(a):\n {marks}\n return («span»[None], 5)[1]"
         assert function(source)(account) == 5
         # garbage of others may be collected meanwhile
         records = [record for record in log.read() if OPS[record.op] != "free"][1:]
@@ -517,7 +518,7 @@ def test_values_are_passed_through() -> None:
                 "unpack",
             ):
                 assert function(f"def f(a): return «{kind} len»[a]")(thing) is thing
-            for kind in ("truth", "with", "await", "begin", "end", "suspend", "resume", "source"):
+            for kind in ("truth", "with", "await", "suspend", "resume", "source"):
                 assert function(f"def f(a): return «{kind}»[a]")(thing) is thing
             for kind in ("contains", "keyed_method get", "load_cell", "store_cell"):
                 assert function(f"def f(a): return «{kind}»[a, 'k']")(thing) is thing
@@ -542,7 +543,7 @@ def f(a, d, l, v):
     for x in «iterate»[d.items()]: pass
     x = None
     «call setattr»(setattr, a, 'x', v)
-    «begin»[a]; «end»[None]
+    del «begin»[a], «end»[None]
     list(«call zip»(zip, l, d))
     return v
 """

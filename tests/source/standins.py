@@ -39,7 +39,8 @@ class StandIn:
 
     def __delitem__(self, given: Any) -> None:
         self.happened(self.row, given)
-        del given[0][given[1]]
+        if self.row.kind not in ("begin", "end"):
+            del given[0][given[1]]
 
     def __call__(self, function: Any, *args: Any, **kwargs: Any) -> Any:
         if self.row.kind == "item":

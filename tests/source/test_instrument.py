@@ -48,8 +48,8 @@ FORMS = {
     "f'{a}'[k]": "f'{a}'[k]",
     # stores by context
     "for o.x, o[k] in s: pass": "for store_attr[o].x, item[o, k] in iterate[s]:\n    pass",
-    "for a in s: f(a)": "for a in iterate[s]:\n    begin[None]\n"
-    "    try:\n        f(a)\n    finally:\n        end[None is None]",
+    "for a in s: f(a)": "for a in iterate[s]:\n    del begin[None]\n"
+    "    try:\n        f(a)\n    finally:\n        del end[None]",
     "with s as o.x: pass": "with with[s] as store_attr[o].x:\n    pass",
     "a, *o.x = s": "a, *store_attr[o].x = unpack[s]",
     "a = o.x = s": "a = store_attr[o].x = s",
@@ -192,28 +192,28 @@ def test_the_rest_of_a_function() -> None:
 
         def f(self, x):
             """Doc."""
-            begin[self]
+            del begin[self]
             try:
                 return load_attr[self].x
             finally:
-                end[None is None]
+                del end[None]
 
         async def g(self):
-            begin[self]
+            del begin[self]
             try:
                 await await[load_attr[self].x]
                 return
             finally:
-                end[None is None]
+                del end[None]
 
         @staticmethod
         def h(x):
-            begin[None]
+            del begin[None]
             try:
                 load_attr[x].y
                 return
             finally:
-                end[None is None]
+                del end[None]
 
         def trivial(self):
             """Doc."""
@@ -394,17 +394,17 @@ def test_entries_get_loops_and_the_rows_stay() -> None:
         assert after == before
     assert [region.name for region in before.regions if region.has_loops] == ["pkg.mod:work", "pkg.mod:other"]
     made = rewritten(textwrap.dedent(source), entries={("work", 2)})
-    assert made.count("begin[None]") == 4
+    assert made.count("del begin[None]") == 4
     loop = """
         while True:
-            begin[None]
+            del begin[None]
             try:
                 if truth[q]:
                     method[q].pop()
                 else:
                     break
             finally:
-                end[None is None]
+                del end[None]
     """
     assert loop.rstrip() in made
     plain, promoted = (

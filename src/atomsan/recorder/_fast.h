@@ -15,10 +15,10 @@ enum { STEP_READ_ELEMENT = 1, STEP_WRITE_STRUCTURE = 0x82, STEP_READ_STRUCTURE =
 enum { SHAPE_MAPPING = 2 };
 
 static binaryfunc slow_load_attr, slow_store_attr, slow_method, slow_keyed_method, slow_load_name;
-static binaryfunc slow_store_name, slow_begin, slow_end, slow_argument;
+static binaryfunc slow_store_name, slow_argument;
 static binaryfunc slow_get_augmented, slow_late_method;
 static vectorcallfunc slow_call_later;
-static objobjargproc slow_set_augmented;
+static objobjargproc slow_set_augmented, slow_begin, slow_end;
 static PyObject *(*get_pair)(Probe *probe, PyObject *obj, PyObject *key);
 static int (*set_pair)(Probe *probe, PyObject *obj, PyObject *key, PyObject *value);
 static uint32_t list_number = 0, dict_number = 0;
@@ -35,27 +35,34 @@ static inline int is_live(const Thread *thread) {
 
 static inline void fast_put(Probe *p, Thread *t, PyObject *obj, uint64_t key, uint32_t number, unsigned op, unsigned kind) {
     t->site = p->site;
-    put_access(S, (uint64_t)(uintptr_t)obj, key, RAW_WHAT(number, p->site), RAW_WORD(t->number, op, kind, p->flags));
+    uint64_t what = RAW_WHAT(number, p->site), word = RAW_WORD(t->number, op, kind, p->flags);
+    put_access_of(S, op, (uint64_t)(uintptr_t)obj, key, what, word);
 }
 
 /* The same for an attribute: its words are made already. */
 static inline void put_field(Probe *p, Thread *t, PyObject *obj, unsigned op) {
-    State *s = S;
-    uint64_t what;
+    uint64_t what, word = p->word | (uint64_t)op << 32 | t->number;
     memcpy(&what, &p->found->number, sizeof(what));
     t->site = p->found->site;
-    put_access(s, (uint64_t)(uintptr_t)obj, p->name_number, what, p->word | (uint64_t)op << 32 | t->number);
+    put_access_of(S, op, (uint64_t)(uintptr_t)obj, p->name_number, what, word);
+}
+
+/* Whether the attribute is a field of objects of this type: `matches`, and the mode, which stands behind the version. */
+static inline int is_field(const Found *found, const PyTypeObject *type) {
+    uint64_t both;
+    memcpy(&both, &found->version, sizeof(both));
+    return found->type == type && both == ((uint64_t)MODE_FIELD << 32 | type->tp_version_tag);
 }
 
 static PyObject *fast_load_attr(PyObject *self, PyObject *obj) {
     Probe *p = (Probe *)self;
     Thread *t = mine;
-    if (is_live(t) && LIKELY(matches(p->found, Py_TYPE(obj)))) {
-        if (p->found->mode == MODE_SKIP) return Py_NewRef(obj);
-        if (LIKELY(p->found->mode == MODE_FIELD)) {
+    if (is_live(t)) {
+        if (LIKELY(is_field(p->found, Py_TYPE(obj)))) {
             put_field(p, t, obj, RAW_READ);
             return Py_NewRef(obj);
         }
+        if (matches(p->found, Py_TYPE(obj)) && p->found->mode == MODE_SKIP) return Py_NewRef(obj);
     }
     return slow_load_attr(self, obj);
 }
@@ -63,7 +70,7 @@ static PyObject *fast_load_attr(PyObject *self, PyObject *obj) {
 static PyObject *fast_store_attr(PyObject *self, PyObject *obj) {
     Probe *p = (Probe *)self;
     Thread *t = mine;
-    if (is_live(t) && LIKELY(matches(p->found, Py_TYPE(obj))) && LIKELY(p->found->mode == MODE_FIELD)) {
+    if (is_live(t) && LIKELY(is_field(p->found, Py_TYPE(obj)))) {
         put_field(p, t, obj, RAW_WRITE);
         return Py_NewRef(obj);
     }
@@ -179,7 +186,7 @@ static PyObject *fast_call_item(PyObject *self, PyObject *const *args, size_t na
 static PyObject *fast_get_augmented(PyObject *self, PyObject *obj) {
     Probe *p = (Probe *)self;
     Thread *t = mine;
-    if (is_live(t) && LIKELY(matches(p->found, Py_TYPE(obj))) && LIKELY(p->found->mode == MODE_FIELD)) {
+    if (is_live(t) && LIKELY(is_field(p->found, Py_TYPE(obj)))) {
         put_field(p, t, obj, RAW_READ);
         if (LIKELY(p->found->place)) {
             PyObject **value = inline_value(obj, p->found->place);
@@ -193,8 +200,8 @@ static PyObject *fast_get_augmented(PyObject *self, PyObject *obj) {
 static int fast_set_augmented(PyObject *self, PyObject *obj, PyObject *value) {
     Probe *p = (Probe *)self;
     Thread *t = mine;
-    if (is_live(t) && LIKELY(matches(p->found, Py_TYPE(obj))) && LIKELY(p->found->mode == MODE_FIELD) && value != NULL
-        && is_plain(value) && Py_TYPE(obj)->tp_setattro == PyBaseObject_Type.tp_setattro) {
+    if (is_live(t) && LIKELY(is_field(p->found, Py_TYPE(obj))) && value != NULL && is_plain(value)
+        && Py_TYPE(obj)->tp_setattro == PyBaseObject_Type.tp_setattro) {
         put_field(p, t, obj, RAW_WRITE);
         if (LIKELY(p->found->place)) {
             PyObject **place = inline_value(obj, p->found->place);
@@ -291,15 +298,18 @@ static PyObject *fast_store_name(PyObject *self, PyObject *value) {
     return slow_store_name(self, value);
 }
 
-static PyObject *fast_begin(PyObject *self, PyObject *receiver) {
+/* del P[receiver]: of all that can be done to a subscript, what the interpreter does least for. */
+static int fast_begin(PyObject *self, PyObject *receiver, PyObject *nothing) {
     Probe *p = (Probe *)self;
     Thread *t = mine;
     uint64_t about = 0;
     uint32_t number = 0;
     if (is_live(t)) {
-        if (LIKELY(p->is_entry) && UNLIKELY(!is_called_plainly(p)) && !is_called_by_recorded(p)) return slow_begin(self, receiver);
+        if (LIKELY(p->is_entry) && UNLIKELY(!is_called_plainly(p)) && !is_called_by_recorded(p)) {
+            return slow_begin(self, receiver, nothing);
+        }
         if (receiver != Py_None) {
-            if (UNLIKELY(!matches(p->found, Py_TYPE(receiver)))) return slow_begin(self, receiver);
+            if (UNLIKELY(!matches(p->found, Py_TYPE(receiver)))) return slow_begin(self, receiver, nothing);
             number = p->found->number;
             if (number) {
                 about = (uint64_t)(uintptr_t)receiver;
@@ -308,20 +318,20 @@ static PyObject *fast_begin(PyObject *self, PyObject *receiver) {
         }
         t->site = p->site;
         put(S, about, 0, RAW_WHAT(number, p->begin_site), RAW_WORD(t->number, RAW_BEGIN, 0, 0));
-        return Py_NewRef(receiver);
+        return 0;
     }
-    return slow_begin(self, receiver);
+    return slow_begin(self, receiver, nothing);
 }
 
-static PyObject *fast_end(PyObject *self, PyObject *obj) {
+static int fast_end(PyObject *self, PyObject *key, PyObject *nothing) {
     Probe *p = (Probe *)self;
     Thread *t = mine;
     if (is_live(t)) {
         t->site = p->site;
         put(S, 0, 0, RAW_WHAT(0, p->begin_site), RAW_WORD(t->number, RAW_END, 0, 0));
-        return Py_NewRef(obj);
+        return 0;
     }
-    return slow_end(self, obj);
+    return slow_end(self, key, nothing);
 }
 
 #endif

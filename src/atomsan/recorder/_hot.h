@@ -76,9 +76,12 @@ static inline int has_room(State *s, uint64_t records) {
     ((uint64_t)(thread) | (uint64_t)(op) << 32 | (uint64_t)(key_kind) << 40 | (uint64_t)(flags) << 48)
 #define RAW_WHAT(type, site) ((uint64_t)(type) | (uint64_t)(site) << 32)
 
-/* A record for which there is room. Two words at a time: this is the layout of RawRecord on a little-endian machine. */
-static inline void put_at(State *s, uint64_t next, uint64_t object, uint64_t key, uint64_t what, uint64_t word) {
-    uint64_t *record = (uint64_t *)(s->records + (next & s->mask));
+/* Where the next record goes. Two words at a time: this is the layout of RawRecord on a little-endian machine. */
+static inline uint64_t *place_at(State *s, uint64_t next) { return (uint64_t *)(s->records + (next & s->mask)); }
+
+static inline void put_at(
+    State *s, uint64_t *record, uint64_t next, uint64_t object, uint64_t key, uint64_t what, uint64_t word
+) {
     record[0] = object;
     record[1] = key;
     record[2] = what;
@@ -87,20 +90,30 @@ static inline void put_at(State *s, uint64_t next, uint64_t object, uint64_t key
     __atomic_store_n(&s->head->head, next, __ATOMIC_RELEASE);
 }
 
+/* A record for which there is room. */
 static inline void put(State *s, uint64_t object, uint64_t key, uint64_t what, uint64_t word) {
-    put_at(s, s->next, object, key, what, word);
+    uint64_t next = s->next;
+    put_at(s, place_at(s, next), next, object, key, what, word);
 }
 
-/* Whether the last record of the ring is this one: then a read adds nothing. */
-static inline int is_last(State *s, uint64_t object, uint64_t key, uint64_t what, uint64_t word) {
-    const uint64_t *record = (const uint64_t *)(s->records + ((s->next - 1) & s->mask));
+/* Whether the record in front of this place is the same one: then a read adds nothing. In front of the first place is
+ * the end of the head, where no object is. */
+static inline int is_last(const uint64_t *place, uint64_t object, uint64_t key, uint64_t what, uint64_t word) {
+    const uint64_t *record = place - sizeof(RawRecord) / sizeof(uint64_t);
     return UNLIKELY(record[0] == object) && record[1] == key && record[2] == what && record[3] == word;
 }
 
-ALWAYS_INLINE void put_access(State *s, uint64_t object, uint64_t key, uint64_t what, uint64_t word) {
-    if ((word >> 32 & 0xff) == RAW_READ && is_last(s, object, key, what, word)) return;
+/* The operation stands in the word, and once more where it is known when this is compiled. */
+ALWAYS_INLINE void put_access_of(State *s, unsigned op, uint64_t object, uint64_t key, uint64_t what, uint64_t word) {
+    uint64_t next = s->next;
+    uint64_t *place = place_at(s, next);
+    if (op == RAW_READ && is_last(place, object, key, what, word)) return;
     mark_seen(s, object);
-    put(s, object, key, what, word);
+    put_at(s, place, next, object, key, what, word);
+}
+
+static inline void put_access(State *s, uint64_t object, uint64_t key, uint64_t what, uint64_t word) {
+    put_access_of(s, (unsigned)(word >> 32 & 0xff), object, key, what, word);
 }
 
 #endif

@@ -40,6 +40,5 @@ cdef extern from "_hot.h":
     int has_room(State *s, uint64_t records)
     void put(State *s, uint64_t object, uint64_t key, uint64_t what, uint64_t word)
     void put_access(State *s, uint64_t object, uint64_t key, uint64_t what, uint64_t word)
-    bint is_last(State *s, uint64_t object, uint64_t key, uint64_t what, uint64_t word)
     uint64_t RAW_WORD(uint64_t thread, uint64_t op, uint64_t key_kind, uint64_t flags)
     uint64_t RAW_WHAT(uint64_t type, uint64_t site)

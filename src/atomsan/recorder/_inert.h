@@ -11,6 +11,8 @@ static PyMappingMethods inert_slots[KINDS];
 
 static PyObject *inert_tap(PyObject *self, PyObject *obj) { return Py_NewRef(obj); }
 
+static int inert_mark(PyObject *self, PyObject *key, PyObject *nothing) { return 0; }
+
 static PyObject *inert_pair(PyObject *self, PyObject *pair) { return Py_NewRef(PyTuple_GET_ITEM(pair, 0)); }
 
 static PyObject *inert_get_attr(PyObject *self, PyObject *obj) { return PyObject_GetAttr(obj, ((Probe *)self)->name); }

@@ -123,10 +123,10 @@ cdef extern from "_fast.h":
     int RECENT_KEYS
     uint64_t RECENT_PLACE(uint64_t mixed)
     binaryfunc slow_load_attr, slow_store_attr, slow_method, slow_keyed_method, slow_load_name
-    binaryfunc slow_store_name, slow_begin, slow_end, slow_argument
+    binaryfunc slow_store_name, slow_argument
     binaryfunc slow_get_augmented, slow_late_method
     vectorcallfunc slow_call_later
-    objobjargproc slow_set_augmented
+    objobjargproc slow_set_augmented, slow_begin, slow_end
     PyObject *(*get_pair)(Probe *, PyObject *, PyObject *) noexcept
     int (*set_pair)(Probe *, PyObject *, PyObject *, PyObject *) noexcept
     PyObject *fast_get_augmented(PyObject *, PyObject *)
@@ -143,13 +143,14 @@ cdef extern from "_fast.h":
     PyObject *fast_argument(PyObject *, PyObject *)
     PyObject *fast_load_name(PyObject *, PyObject *)
     PyObject *fast_store_name(PyObject *, PyObject *)
-    PyObject *fast_begin(PyObject *, PyObject *)
-    PyObject *fast_end(PyObject *, PyObject *)
+    int fast_begin(PyObject *, PyObject *, PyObject *)
+    int fast_end(PyObject *, PyObject *, PyObject *)
 
 cdef extern from "_inert.h":
     int ready_inert(int kind, binaryfunc get, objobjargproc set, int is_callable)
     Probe *new_inert(int kind, vectorcallfunc call)
     PyObject *inert_tap(PyObject *, PyObject *)
+    int inert_mark(PyObject *, PyObject *, PyObject *)
     PyObject *inert_pair(PyObject *, PyObject *)
     PyObject *inert_get_attr(PyObject *, PyObject *)
     int inert_set_attr(PyObject *, PyObject *, PyObject *)
@@ -443,9 +444,9 @@ cdef ready_types():
     ready_one("late_contains", 0, late_contains, NULL, inert_contains, NULL)
     ready_one("with", 0, at_site, NULL, inert_tap, NULL)
     ready_one("await", 0, at_await, NULL, inert_tap, NULL)
-    ready_one("begin", 0, fast_begin, NULL, inert_tap, NULL)
-    ready_one("end", 0, fast_end, NULL, inert_tap, NULL)
-    ready_one("suspend", 0, fast_end, NULL, inert_tap, NULL)
+    ready_one("begin", 0, NULL, fast_begin, NULL, inert_mark)
+    ready_one("end", 0, NULL, fast_end, NULL, inert_mark)
+    ready_one("suspend", 0, suspend, NULL, inert_tap, NULL)
     ready_one("resume", 0, resume, NULL, inert_tap, NULL)
     ready_one("span", 0, span, NULL, inert_tap, NULL)
     ready_one("source", 0, source, NULL, inert_tap, NULL)

@@ -16,7 +16,7 @@ from atomsan.source.scopes import children
 
 Node = ast.expr | ast.stmt
 
-LOAD, STORE = ast.Load(), ast.Store()
+LOAD, STORE, DELETE = ast.Load(), ast.Store(), ast.Del()
 
 # What is new each time it is evaluated, or cannot change: nothing in it is shared. The compiler also warns about some
 # operations on these, and would no longer if they stood in a probe.
@@ -75,13 +75,17 @@ def call(constant: bytes, arguments: list[ast.expr], keywords: list[ast.keyword]
     return positions.copy(ast.Call(function, arguments, keywords), at)
 
 
-def around(begin: ast.stmt, body: list[ast.stmt], end: int, at: Node) -> list[ast.stmt]:
-    """`begin; try: body finally: P[None is None]`, where the end is on no line of the source."""
-    # `None is None` has no type for the compiler to warn about, and unlike `_opaque` does not make it cut its code into
-    # blocks: one block without lines is what it copies to each way out of a function.
-    nothing = ast.Compare(ast.Constant(None), [ast.Is()], [ast.Constant(None)])
-    last = positions.nowhere(ast.Expr(ast.Subscript(ast.Constant(placeholder(end)), nothing, LOAD)))
-    return [begin, positions.copy(ast.Try(body, [], [], [last]), at)]
+def around(begin: int, receiver: str | None, body: list[ast.stmt], end: int, at: Node) -> list[ast.stmt]:
+    """`del B[receiver]; try: body finally: del E[None]`, where the end is on no line of the source.
+
+    The compiler has no warnings about what is deleted, and makes one block of it: one block without lines is what it
+    copies to each way out of a function.
+    """
+    about = ast.Constant(None) if receiver is None else ast.Name(receiver, LOAD)
+    key, constant = positions.copy(about, at), positions.copy(ast.Constant(placeholder(begin)), at)
+    first = positions.copy(ast.Delete([positions.copy(ast.Subscript(constant, key, DELETE), at)]), at)
+    last = ast.Delete([ast.Subscript(ast.Constant(placeholder(end)), ast.Constant(None), DELETE)])
+    return [first, positions.copy(ast.Try(body, [], [], [positions.nowhere(last)]), at)]
 
 
 def second_of(one: ast.expr, other: ast.expr) -> ast.expr:

@@ -30,8 +30,8 @@ What each kind of probe is given and gives back; P is the probe, which is always
     late_contains  P[k, c]                    logs and does it, returns a bool
     with           with P[x]                  nothing but the site, for the primitive that is entered; returns x
     await          await P[x]                 the same; a task that has ended is joined
-    begin          P[receiver or None]        a region begins
-    end            P[None is None]            and ends; what it is given means nothing
+    begin          del P[receiver or None]    a region begins
+    end            del P[None]                and ends
     suspend        yield P[x]                 a generator's region ends; returns x
     resume         P[(yield ...)]             and begins again; returns its argument
     span           lambda: (P[None], body)[1] a region begins that ends when the object that is returned dies: a lambda

@@ -260,9 +260,7 @@ class StatementRewriter(ExpressionRewriter):
         """`begin; try: body finally: end`."""
         if probes is None:
             return body
-        argument = None if receiver is None else positions.copy(ast.Name(receiver, forms.LOAD), at)
-        begin = forms.mark(probes[0], at, argument)
-        return forms.around(begin, body, probes[1], at)
+        return forms.around(probes[0], receiver, body, probes[1], at)
 
     # Functions and classes
 

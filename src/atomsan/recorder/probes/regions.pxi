@@ -24,7 +24,7 @@ cdef PyObject *at_await(PyObject *self, PyObject *obj) noexcept:
     return new_ref(obj)
 
 
-cdef PyObject *begin(PyObject *self, PyObject *receiver) noexcept:
+cdef int begin(PyObject *self, PyObject *receiver, PyObject *nothing) noexcept:
     cdef Probe *probe = <Probe *>self
     cdef Thread *thread
     cdef Found *found
@@ -43,7 +43,7 @@ cdef PyObject *begin(PyObject *self, PyObject *receiver) noexcept:
             if about:
                 see(about)
             put(S, about, 0, RAW_WHAT(number, probe.begin_site), RAW_WORD(thread.number, RAW_BEGIN, 0, flags))
-    return new_ref(receiver)
+    return 0
 
 
 cdef inline uint32_t flags_of_call(Probe *probe) noexcept:
@@ -93,7 +93,12 @@ cdef inline void log_region(Probe *probe, uint32_t op) noexcept:
             put(S, 0, 0, RAW_WHAT(0, probe.begin_site), RAW_WORD(thread.number, op, 0, flags))
 
 
-cdef PyObject *end(PyObject *self, PyObject *obj) noexcept:
+cdef int end(PyObject *self, PyObject *key, PyObject *nothing) noexcept:
+    log_region(<Probe *>self, RAW_END)
+    return 0
+
+
+cdef PyObject *suspend(PyObject *self, PyObject *obj) noexcept:
     log_region(<Probe *>self, RAW_END)
     return new_ref(obj)
 

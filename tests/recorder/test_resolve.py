@@ -180,9 +180,12 @@ def origins(*records: tuple[int, ...]) -> list[tuple[str, str]]:
         ([5, 6, 5], [("m:loops", "outer"), ("m:loops", "function")]),
     ],
 )
-def test_entry_functions(start: str, sites: list[int], expected: list[tuple[str, str]]) -> None:
+@pytest.mark.parametrize("are_met", [False, True], ids=["first", "later"])
+def test_entry_functions(are_met: bool, start: str, sites: list[int], expected: list[tuple[str, str]]) -> None:
+    met = (1, 5, 7, 9, 13) if are_met else ()
+    calls = [record(1, op, site=site + (op == "end")) for site in met for op in ("begin", "end")]
     steps = [record(1, "end" if site in (6, 8) else "begin", site=site) for site in sites]
-    assert origins(record(1, start), *steps) == expected
+    assert origins(*calls, record(1, start), *steps)[len(met) :] == expected
 
 
 def test_a_function_that_is_no_entry_is_ordinary() -> None:

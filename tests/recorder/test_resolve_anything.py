@@ -17,7 +17,7 @@ addresses = st.sampled_from([0, 64, 128, 192, M, 1 << 63])
 keys = st.sampled_from([0, 1, 2, 3, 7, 64, 101, 128, 1 << 63])
 sites = st.integers(0, len(PROBES) + 2)
 threads = st.sampled_from([1, 2, 3, 3, 0, 1 << 31])
-flags = st.sampled_from([0, 0, 1, 2, 4, 3])
+flags = st.sampled_from([0, 0, 1, 2, 4, 3, 32])
 records = st.tuples(addresses, keys, st.integers(0, 3), sites, threads, st.integers(0, 29), st.integers(0, 9), flags)
 
 

@@ -76,9 +76,10 @@ static inline int has_room(State *s, uint64_t records) {
     ((uint64_t)(thread) | (uint64_t)(op) << 32 | (uint64_t)(key_kind) << 40 | (uint64_t)(flags) << 48)
 #define RAW_WHAT(type, site) ((uint64_t)(type) | (uint64_t)(site) << 32)
 
-/* Where the next record goes. Two words at a time: this is the layout of RawRecord on a little-endian machine. */
+/* Where the next record goes. */
 static inline uint64_t *place_at(State *s, uint64_t next) { return (uint64_t *)(s->records + (next & s->mask)); }
 
+/* Two words at a time: this is the layout of RawRecord on a little-endian machine. */
 static inline void put_at(
     State *s, uint64_t *record, uint64_t next, uint64_t object, uint64_t key, uint64_t what, uint64_t word
 ) {
@@ -96,8 +97,8 @@ static inline void put(State *s, uint64_t object, uint64_t key, uint64_t what, u
     put_at(s, place_at(s, next), next, object, key, what, word);
 }
 
-/* Whether the record in front of this place is the same one: then a read adds nothing. In front of the first place is
- * the end of the head, where no object is. */
+/* Whether the record in front of this place is the same one: then a read adds nothing, and is not logged. In front of
+ * the first place is the end of the head, which is zero: a read there is logged once more, and does no harm. */
 static inline int is_last(const uint64_t *place, uint64_t object, uint64_t key, uint64_t what, uint64_t word) {
     const uint64_t *record = place - sizeof(RawRecord) / sizeof(uint64_t);
     return UNLIKELY(record[0] == object) && record[1] == key && record[2] == what && record[3] == word;

@@ -17,7 +17,7 @@ PyAPI_FUNC(int) _PySet_NextEntry(PyObject *set, Py_ssize_t *position, PyObject *
 typedef struct {
     PyTypeObject *type;
     uint32_t version;
-    uint32_t mode;
+    uint32_t mode;        /* directly behind the version: is_field compares both at once */
     uint32_t number;      /* of the type; with the next field, the word of a record that says what was accessed where */
     uint32_t site;        /* of the probe */
     uint32_t shape;       /* of a container */

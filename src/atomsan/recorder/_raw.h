@@ -30,7 +30,7 @@ typedef struct {
     volatile uint32_t stop;      /* the reader wants no more: probes log nothing from then on */
     volatile uint32_t closed;    /* the program ended its recording in good order */
     volatile uint32_t waiting;   /* the program waits for room */
-} RawHead;
+} RawHead;                       /* and zeros up to the first record, which the program relies on */
 
 #define RAW_MAGIC 0x31676f6c6d6f7461ULL   /* "atomlog1" */
 #define RAW_HEAD_BYTES 4096

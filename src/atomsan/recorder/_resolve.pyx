@@ -1273,7 +1273,7 @@ cdef class Resolver:
         cdef Region *region
         cdef uint32_t symbol
         cdef Open *o
-        if t.awaits_entry or r.flags & FLAG_CALLED_BACK or t.depth == t.room or r.site >= self.site_count:
+        if t.awaits_entry or r.flags & FLAG_CALLED_BACK or t.depth == t.room or not 0 < r.site < self.site_count:
             return 0
         site = self.sites + r.site
         if site.region == NONE or site.symbol == NONE:
@@ -1293,9 +1293,10 @@ cdef class Resolver:
 
     cdef inline int ends_as_usual(self, const RawRecord *r, Thread *t) except -1 nogil:
         """What `end` does for the innermost region of a thread. 0: it is not that."""
-        cdef Open *o = t.open + t.depth - 1
-        if t.depth == 0 or r.site >= self.site_count or self.sites[r.site].symbol == NONE:
+        cdef Open *o
+        if t.depth == 0 or not 0 < r.site < self.site_count or self.sites[r.site].symbol == NONE:
             return 0
+        o = t.open + t.depth - 1
         if o.region != self.sites[r.site].region or o.opened != BY_PLAN:
             return 0
         t.depth -= 1

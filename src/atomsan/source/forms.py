@@ -58,14 +58,11 @@ def tap_pair(probe: int, one: ast.expr, other: ast.expr, at: ast.expr, ctx: ast.
     return positions.copy(ast.Subscript(_opaque(_constant(probe, at)), pair, ctx), at)
 
 
-def mark(probe: int, at: Node, argument: ast.expr | None = None) -> ast.Expr:
+def mark(probe: int, at: Node, argument: ast.Tuple | None = None) -> ast.Expr:
     """`P[argument]` as a statement, by default `P[None]`."""
-    constant: ast.expr = positions.copy(ast.Constant(placeholder(probe)), at)
-    if argument is None:
-        argument = positions.copy(ast.Constant(None), at)
-    if type(argument) in _TYPED:
-        constant = _opaque(constant)
-    return positions.copy(ast.Expr(positions.copy(ast.Subscript(constant, argument, LOAD), at)), at)
+    constant = _opaque(positions.copy(ast.Constant(placeholder(probe)), at))
+    given = positions.copy(ast.Constant(None), at) if argument is None else argument
+    return positions.copy(ast.Expr(positions.copy(ast.Subscript(constant, given, LOAD), at)), at)
 
 
 def call(constant: bytes, arguments: list[ast.expr], keywords: list[ast.keyword], at: Node) -> ast.Call:

@@ -139,7 +139,7 @@ class Rewriter:
                 continue
             name, owner = probed
             kind = "store_name" if owner.parent is None else "store_cell"
-            argument: ast.expr | None = None
+            argument: ast.Tuple | None = None
             if owner.parent is not None:
                 nothing = positions.copy(ast.Constant(None), at)
                 argument = positions.copy(ast.Tuple([nothing, self._cells_of(owner, at)], forms.LOAD), at)

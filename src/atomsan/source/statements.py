@@ -37,7 +37,7 @@ class StatementRewriter(ExpressionRewriter):
             tree.body = self._expr(tree.body)
         else:
             assert isinstance(tree, ast.Module | ast.Interactive)
-            # in what is typed at a prompt, an expression that stands in a loop is printed
+            # what is typed at a prompt is not what a thread begins with
             self._place.has_loop_regions = isinstance(tree, ast.Module)
             tree.body = self._block(tree.body)
 

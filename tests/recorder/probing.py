@@ -167,7 +167,7 @@ _sites = iter(range(1, 1 << 30, 1000))
 
 
 def prepared(source: str, shared: tuple[str, ...] = (), module: str = "m", **globals_: Any) -> dict[str, Any]:
-    """Run a source in which `«kind name»` stands for a probe: what it defined."""
+    """Run a source in which `«kind name step»` stands for a probe: what it defined."""
     rows: list[Probe] = []
     text = ""
     for piece in source.split("«"):
@@ -176,7 +176,8 @@ def prepared(source: str, shared: tuple[str, ...] = (), module: str = "m", **glo
             text += piece
             continue
         words = kind.split()
-        rows.append(Probe(words[0], 1, 0, 0, words[1] if len(words) > 1 else "", region=REGION.get(words[0], -1)))
+        name, step = (*words[1:], "", "")[:2]
+        rows.append(Probe(words[0], 1, 0, 0, name, region=REGION.get(words[0], -1), step=step))
         text += repr(placeholder(len(rows) - 1)) + rest
     plan = Plan(module, "m.py", rows, [Function("<module>", 1)], [Region("m:f", "function", 1, 0)], list(shared))
     probes = _probes.make_probes(plan, next(_sites))

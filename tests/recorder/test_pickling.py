@@ -24,6 +24,9 @@ def f(obj, items, table):
     total = «load_attr balance»[obj].balance
     «store_attr balance»[obj].balance = total + 1
     «aug_attr balance»[obj] += 1
+    step = «aug_attr balance +1»
+    if obj not in step: step[obj] += 1
+    if not step(obj, 1): step[obj] += 1
     «item»(table, 'a')
     «item»[table, 'b'] = 2
     del «item»[table, 'b']

@@ -6,6 +6,7 @@ import array
 import collections
 import enum
 import functools
+import itertools
 import sys
 import threading
 import traceback
@@ -112,6 +113,140 @@ def test_augmented_assignment_changes_a_container_in_place() -> None:
     logs("«aug_attr items»[a] += [2]", "read a.items; write items; write a.items", account, names={"items": items})
     assert account.items is items
     assert items == [1, 2]
+
+
+def at_once(obj: Any, name: str, by: Any, sign: str = "+") -> tuple[list[bool], list[str]]:
+    """Add to an attribute twice: what was done at once, and what was logged. A probe meets the type the first time."""
+    plain = f"p[a] {sign}= b"
+    source = f"def f(a, b, done):\n p = «aug_attr {name} {sign}»\n done.append(p(a, b))\n if not done[-1]: {plain}"
+    done: list[bool] = []
+    with recording() as log:
+        add = function(source)
+        for _ in range(2):
+            add(obj, by, done)
+        return done, log.events({id(obj): "a"})
+
+
+TWICE = 2 * ["read a.x", "write a.x"]
+
+
+@pytest.mark.parametrize(
+    ("before", "by"),
+    [
+        *((3, 4), (-1, 1), (2**62, 2**62), (10**40, -(10**40)), (1.5, 2.5), (1.5, 2), (2, 0.25), (0, float("inf"))),
+        *((True, 1), (1, True), (10**400, 1), (-0.0, 0), (2**53, 1.0)),
+    ],
+)
+@pytest.mark.parametrize("sign", ["+", "-"])
+def test_numbers_are_added_at_once_as_the_interpreter_does_it(before: float, by: float, sign: str) -> None:
+    expected = eval(f"before {sign} by {sign} by")
+    things: tuple[Any, ...] = (Thing(), Slotted(), InDictionary())
+    for thing in things:
+        thing.x = before
+        done, events = at_once(thing, "x", by, sign)
+        assert (repr(thing.x), type(thing.x)) == (repr(expected), type(expected))
+        assert events == TWICE
+        assert done == [False, type(by) is not bool]
+
+
+class Thing:
+    x: Any
+
+
+class InDictionary:
+    """Whose attributes are in a dictionary of its own."""
+
+    x: Any
+
+    def __init__(self) -> None:
+        self.__dict__ = {}
+
+
+class Counted(int):
+    def __add__(self, other: int) -> Counted:
+        return Counted(int(self) + other + 100)
+
+
+@pytest.mark.parametrize(("before", "by", "after"), [("a", "b", "abb"), (Counted(1), 1, 203), ([1], [2], [1, 2, 2])])
+def test_what_is_no_number_is_not_added_at_once(before: Any, by: Any, after: Any) -> None:
+    thing = Thing()
+    thing.x = before
+    done, events = at_once(thing, "x", by)
+    assert (thing.x, type(thing.x)) == (after, type(before))
+    assert [event for event in events if event in TWICE] == TWICE
+    assert done == [False, False]
+
+
+def test_only_plain_attributes_are_added_to_at_once() -> None:
+    class Watched:
+        level = 1
+
+        def __init__(self) -> None:
+            self.held: list[int] = [5]
+
+        @property
+        def x(self) -> int:
+            return self.held[-1]
+
+        @x.setter
+        def x(self, value: int) -> None:
+            self.held.append(value)
+
+    watched = Watched()
+    assert at_once(watched, "x", 2)[0] == [False, False]
+    assert watched.held == [5, 7, 9]
+    # the class has it until the object does
+    assert at_once(watched, "level", 2) == ([False, False], ["read a.level", "write a.level"] * 2)
+    assert (watched.level, Watched.level) == (5, 1)
+    for guarded in (Guarded(), Fallback()):
+        assert at_once(guarded, "x", 1)[0][0] is False
+        assert guarded.x == 3
+
+
+def test_what_is_added_can_be_known_to_the_probe() -> None:
+    for step, expected in (("+1", 3), ("-2", -3), ("+0", 1), ("-0", 1)):
+        account = Account()
+        source = f"def f(a):\n p = «aug_attr balance {step}»\n if a not in p: p[a] += {step}\n return a in p"
+        with recording() as log:
+            assert function(source)(account) is True
+            assert account.balance == expected
+            assert log.events({id(account): "a"}) == 2 * ["read a.balance", "write a.balance"]
+        # nobody listens
+        assert function(source)(account) is False
+
+
+@pytest.mark.parametrize(("value", "error"), [(10**400, OverflowError), (None, TypeError), ("text", TypeError)])
+def test_what_fails_at_once_fails_as_it_does_in_the_interpreter(value: Any, error: type[Exception]) -> None:
+    thing, other = Thing(), Thing()
+    thing.x, other.x = value, 1
+    with recording():
+        add = function("def f(a, b):\n p = «aug_attr x +»\n if not p(a, b): p[a] += b")
+        add(other, 1.5)
+        with pytest.raises(error):
+            add(thing, 1.5)
+    assert thing.x == value
+
+
+def test_others_come_between_where_there_is_noise() -> None:
+    """What is done at once is what one step of the interpreter would be; noise takes it apart all the same."""
+    thing = Thing()
+    thing.x = 0
+    source = "def f(a, n):\n p = «aug_attr x +1»\n for i in range(n):\n  if a not in p: p[a] += 1"
+    with recording() as log:
+        _log.noise(7)
+        try:
+            count = function(source)
+            workers = [threading.Thread(target=count, args=(thing, 300)) for _ in range(2)]
+            for worker in workers:
+                worker.start()
+            for worker in workers:
+                worker.join()
+        finally:
+            _log.noise(None)
+        records = [record for record in log.read() if record.op < 2]
+    between = [one.thread != other.thread for one, other in itertools.pairwise(records) if one.op == 0]
+    assert 0 < sum(between) < len(between)
+    assert 300 <= thing.x < 600
 
 
 def test_methods_properties_and_descriptors_are_not_data() -> None:

@@ -44,7 +44,17 @@ class StandIn:
         if self.row.kind not in ("begin", "end"):
             del given[0][given[1]]
 
+    def __contains__(self, given: Any) -> bool:
+        return self(given, int(self.row.step))
+
     def __call__(self, function: Any, *args: Any, **kwargs: Any) -> Any:
+        if self.row.kind == "aug_attr":
+            value = getattr(function, self.row.name, None)
+            if not isinstance(value, int) or not isinstance(args[0], int):
+                return False
+            self[function]
+            self[function] = value - args[0] if self.row.step == "-" else value + args[0]
+            return True
         if self.row.kind == "item":
             self.happened(self.row, (function, *args))
             return function[args[0]]

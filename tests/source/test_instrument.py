@@ -6,6 +6,7 @@ import sys
 import textwrap
 import types
 import warnings
+from typing import Any
 
 import pytest
 from standins import prepared, rewritten
@@ -20,6 +21,16 @@ FORMS = {
     "o.x = v": "store_attr[o].x = v",
     "del o.x": "del store_attr[o].x",
     "o.x += v": "aug_attr[o] += v",
+    "o.x += 1": "if o not in aug_attr:\n    aug_attr[o] += 1",
+    "o.x -= 5": "if o not in aug_attr:\n    aug_attr[o] -= 5",
+    "o.x *= 5": "aug_attr[o] *= 5",
+    "o.x += 1.5": "aug_attr[o] += 1.5",
+    "o.x += True": "aug_attr[o] += True",
+    "o.x += 1 << 30": "aug_attr[o] += 1 << 30",
+    f"o.x += {1 << 30}": f"aug_attr[o] += {1 << 30}",
+    "o.x +=\\\n 1": "aug_attr[o] += 1",
+    "o.p.x += 1": "aug_attr[load_attr[o].p] += 1",
+    "f().x += 1": "aug_attr[f()] += 1",
     "o.x.y += f(v)": "aug_attr[load_attr[o].x] += f(v)",
     "o.x: int = v": "store_attr[o].x: int = v",
     "o.x: int": "o.x: int",
@@ -376,6 +387,58 @@ def test_regions() -> None:
         "f.<locals>.inner",
         "run",
     ]
+
+
+@pytest.mark.parametrize(
+    ("body", "is_certain"),
+    [
+        ("o.x += a", True),
+        ("o.x -= k", True),
+        ("v = f()\no.x += v", True),
+        ("v = w = f()\nif a:\n    o.x += w", True),
+        ("v = 1\nwhile a:\n    o.x += v\n    v = 2", True),
+        ("for v in a:\n    w = v\n    o.x += w", True),
+        # it may have no value, or what it is needs a look
+        ("if a:\n    v = 1\no.x += v", False),
+        ("for v in a:\n    w = v\no.x += w", False),
+        ("try:\n    v = f()\nexcept E:\n    pass\no.x += v", False),
+        ("del a\no.x += a", False),
+        ("while o:\n    o.x += a\n    del a", False),
+        ("try:\n    f()\nexcept E as a:\n    pass\no.x += a", False),
+        ("o.x += v\nv = 1", False),
+        ("global v\nv = 1\no.x += v", False),
+        ("def g():\n    nonlocal a\n    del a\ng()\no.x += a", False),
+        ("def g():\n    nonlocal a\n    a += 1\ng()\no.x += a", False),
+        ("o.x += -a", False),
+        ("o.x += a.y", False),
+        ("o.x += f(a)", False),
+        ("o.x *= a", False),
+    ],
+)
+def test_what_surely_has_a_value_can_be_added_at_once(body: str, is_certain: bool) -> None:
+    made = rewritten(f"def f(o, a, /, *, k):\n{textwrap.indent(body, '    ')}")
+    assert ("if not aug_attr(o, " in made) is is_certain
+    assert made.count("aug_attr[o]") == 1
+
+
+def test_what_may_have_no_value_fails_after_the_attribute_was_read() -> None:
+    source = """
+class C:
+    @property
+    def x(self):
+        seen.append('read')
+        return 1
+def f(o, go):
+    if go:
+        v = 1
+    o.x += v
+f(C(), False)
+"""
+    for code in (compile(source, "m.py", "exec"), prepared(source)[0]):
+        names: dict[str, Any] = {"seen": []}
+        with pytest.raises(UnboundLocalError):
+            exec(code, names)
+        assert names["seen"] == ["read"]
 
 
 def test_entries_get_loops_and_the_rows_stay() -> None:

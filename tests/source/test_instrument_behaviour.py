@@ -545,6 +545,26 @@ def late(x):
         "a": x.real,
     }
 
+class Counter:
+    n = 0
+
+def counts(x, c=Counter()):
+    c.n += 1
+    for i in range(x):
+        c.n += i
+        if i: c.n -= 1
+        else:
+            c.n += x
+    if x:
+        c.n += 1
+    else: c.n += x
+    try:
+        c.n += 1
+    finally:
+        c.n -= x
+    while c.n > 0:
+        c.n -= 10
+
 def generator(x):
     yield x.real
     for i in range(x):
@@ -553,7 +573,7 @@ def generator(x):
 def main():
     x = 2
     x.real
-    for f in simple, branches, many, chain, ends_with, tries, late:
+    for f in simple, branches, many, chain, ends_with, tries, late, counts:
         for i in range(3):
             f(i)
     list(generator(3))
@@ -601,6 +621,10 @@ def chained(o):
 def item(o): return o.d["x"]["y"]["z"]
 def store(o): o.a[o.a] = 5
 def augmented(o): o.a += "text"
+def counted(o): o.missing += 1
+def counted_down(o): o.d -= 1
+def added(o, v=(1,)): o.missing += v
+def subtracted(o, v=(1,)): o.a -= v
 def augmented_item(o): o.d["x"]["new"] += 1
 def method(o): return o.d.append(o.a)
 def late(o):

@@ -217,6 +217,61 @@ static int fast_set_augmented(PyObject *self, PyObject *obj, PyObject *value) {
     return slow_set_augmented(self, obj, value);
 }
 
+/* Numbers that are no more than that: what is done with them runs no code of the program. NULL: they are not, or it
+ * fails, which is for the interpreter to tell. */
+static inline PyObject *sum_of(PyObject *old, PyObject *by, int subtracts) {
+    PyNumberMethods *methods;
+    if (LIKELY(PyLong_CheckExact(old)) && LIKELY(PyLong_CheckExact(by))) methods = PyLong_Type.tp_as_number;
+    else if ((PyFloat_CheckExact(old) || PyLong_CheckExact(old)) && (PyFloat_CheckExact(by) || PyLong_CheckExact(by))) {
+        methods = PyFloat_Type.tp_as_number;
+    } else return NULL;
+    PyObject *sum = (subtracts ? methods->nb_subtract : methods->nb_add)(old, by);
+    if (UNLIKELY(sum == NULL)) PyErr_Clear();
+    return sum;
+}
+
+/* obj.name += by, both accesses at once: in the interpreter, too, no other thread comes between them if it is numbers
+ * that are added. 0: that is not all there is to it, and nothing was done. */
+static inline int added_at_once(Probe *p, PyObject *obj, PyObject *by) {
+    Thread *t = mine;
+    PyTypeObject *type = Py_TYPE(obj);
+    if (!is_live(t) || UNLIKELY(!is_field(p->found, type))) return 0;
+    if (UNLIKELY(type->tp_setattro != PyBaseObject_Type.tp_setattro)) return 0;
+    PyObject **place = LIKELY(p->found->place) ? inline_value(obj, p->found->place) : NULL;
+    PyObject *old, *sum;
+    if (LIKELY(place != NULL)) {
+        old = *place;
+        sum = sum_of(old, by, p->subtracts);
+        if (UNLIKELY(sum == NULL)) return 0;
+        *place = sum;
+    } else {
+        if (type->tp_getattro != PyBaseObject_Type.tp_getattro) return 0;
+        old = PyObject_GenericGetAttr(obj, p->name);
+        sum = old == NULL ? NULL : sum_of(old, by, p->subtracts);
+        int status = sum == NULL ? -1 : PyObject_GenericSetAttr(obj, p->name, sum);
+        Py_XDECREF(sum);
+        if (UNLIKELY(status < 0)) {
+            Py_XDECREF(old);
+            PyErr_Clear();
+            return 0;
+        }
+    }
+    put_field(p, t, obj, RAW_READ);
+    put_field(p, t, obj, RAW_WRITE);
+    Py_DECREF(old);
+    return 1;
+}
+
+static int fast_count(PyObject *self, PyObject *obj) {
+    PyObject *by = ((Probe *)self)->function;
+    return LIKELY(by != NULL) && added_at_once((Probe *)self, obj, by);
+}
+
+static PyObject *fast_add(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names) {
+    int is_done = LIKELY(PyVectorcall_NARGS(nargsf) == 2) && added_at_once((Probe *)self, args[0], args[1]);
+    return Py_NewRef(is_done ? Py_True : Py_False);
+}
+
 static PyObject *fast_method(PyObject *self, PyObject *obj) {
     Probe *p = (Probe *)self;
     Thread *t = mine;

@@ -21,6 +21,13 @@ static int inert_set_attr(PyObject *self, PyObject *obj, PyObject *value) {
     return PyObject_SetAttr(obj, ((Probe *)self)->name, value);
 }
 
+/* Not at once, then. */
+static int inert_count(PyObject *self, PyObject *obj) { return 0; }
+
+static PyObject *inert_add(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names) {
+    return Py_NewRef(Py_False);
+}
+
 static PyObject *inert_get_item(PyObject *self, PyObject *pair) {
     return PyObject_GetItem(PyTuple_GET_ITEM(pair, 0), PyTuple_GET_ITEM(pair, 1));
 }

@@ -38,7 +38,7 @@ typedef struct Probe {
     uint64_t word;         /* the last word of a record about an attribute, without operation and thread */
     PyObject *name;
     PyObject *text;
-    PyObject *function;    /* call: what `name` is, once that is known */
+    PyObject *function;    /* call: what `name` is, once that is known. aug_attr: what is added where it is not given */
     union {
         uint64_t steps;        /* argument, call, and others that have steps */
         PyCodeObject *caller;  /* is_entry: the recorded code that called it last. Borrowed: no such code has died since */
@@ -47,6 +47,7 @@ typedef struct Probe {
     uint16_t is_raw;       /* call: object.__setattr__ and the like, which do what they say whatever the class defines */
     uint16_t is_append;    /* late_method: of this name */
     uint16_t is_entry;     /* begin, resume, span: of a function. Who called it matters */
+    uint16_t subtracts;    /* aug_attr: what it is given */
     Found found[2];        /* the types that were met last */
 } Probe;
 
@@ -213,6 +214,14 @@ static int ready_type(
         type->tp_flags |= Py_TPFLAGS_HAVE_VECTORCALL;
     }
     return PyType_Ready(type);
+}
+
+/* Kinds whose probes are asked `obj in P`. Before they are made ready. */
+static PySequenceMethods asked_slots, inert_asked_slots;
+
+static void make_askable(PyTypeObject *type, PySequenceMethods *slots, objobjproc contains) {
+    slots->sq_contains = contains;
+    type->tp_as_sequence = slots;
 }
 
 static int ready_kind(int kind, binaryfunc get, objobjargproc set, int is_callable) {

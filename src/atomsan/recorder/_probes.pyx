@@ -34,6 +34,9 @@ cdef extern from "_fast.h":
     ctypedef PyObject *(*vectorcallfunc)(PyObject *, PyObject *const *, size_t, PyObject *) noexcept
     ctypedef PyObject *(*binaryfunc)(PyObject *, PyObject *) noexcept
     ctypedef int (*objobjargproc)(PyObject *, PyObject *, PyObject *) noexcept
+    ctypedef int (*objobjproc)(PyObject *, PyObject *) noexcept
+    ctypedef struct PySequenceMethods:
+        pass
     ctypedef PyObject *(*reprfunc)(PyObject *) noexcept
     ctypedef PyObject *(*iternextfunc)(PyObject *) noexcept
 
@@ -64,6 +67,7 @@ cdef extern from "_fast.h":
         uint16_t is_raw
         uint16_t is_append
         uint16_t is_entry
+        uint16_t subtracts
         Found found[2]
 
     ctypedef struct Later:
@@ -92,6 +96,9 @@ cdef extern from "_fast.h":
     PyTypeObject probe_type
     ctypedef PyObject *(*PyCFunction)(PyObject *, PyObject *) noexcept
     int ready_probe_types(reprfunc repr, PyCFunction reduce)
+    PyTypeObject kind_types[32]
+    PySequenceMethods asked_slots, inert_asked_slots
+    void make_askable(PyTypeObject *type, PySequenceMethods *slots, objobjproc contains)
     int ready_kind(int kind, binaryfunc get, objobjargproc set, int is_callable)
     Probe *new_probe(int kind)
     void forget_found()
@@ -131,6 +138,8 @@ cdef extern from "_fast.h":
     int (*set_pair)(Probe *, PyObject *, PyObject *, PyObject *) noexcept
     PyObject *fast_get_augmented(PyObject *, PyObject *)
     int fast_set_augmented(PyObject *, PyObject *, PyObject *)
+    int fast_count(PyObject *, PyObject *)
+    PyObject *fast_add(PyObject *, PyObject *const *, size_t, PyObject *)
     PyObject *fast_call_item(PyObject *, PyObject *const *, size_t, PyObject *)
     PyObject *fast_load_attr(PyObject *, PyObject *)
     PyObject *fast_store_attr(PyObject *, PyObject *)
@@ -147,6 +156,9 @@ cdef extern from "_fast.h":
     int fast_end(PyObject *, PyObject *, PyObject *)
 
 cdef extern from "_inert.h":
+    PyTypeObject inert_types[32]
+    int inert_count(PyObject *, PyObject *)
+    PyObject *inert_add(PyObject *, PyObject *const *, size_t, PyObject *)
     int ready_inert(int kind, binaryfunc get, objobjargproc set, int is_callable)
     Probe *new_inert(int kind, vectorcallfunc call)
     PyObject *inert_tap(PyObject *, PyObject *)
@@ -378,12 +390,14 @@ cdef tuple reduction(Probe *probe):
 def _unpickled(key, kind, name):
     """The probe that was pickled, or in another process one of its kind that logs nothing."""
     cdef Probe *probe
+    cdef vectorcallfunc call
     known = pickled.get(key)
     if known is not None:
         return known
     name = sys.intern(name)
     text = ""
-    probe = new_inert(_numbers[kind], inert_call_item if kind == "item" else inert_call)
+    call = inert_call_item if kind == "item" else inert_add if kind == "aug_attr" else inert_call
+    probe = new_inert(_numbers[kind], call)
     if probe == NULL:
         raise MemoryError
     probe.name = new_ref(<PyObject *>name)
@@ -424,7 +438,9 @@ cdef ready_types():
         raise SystemError("the types of probes")
     ready_one("load_attr", 0, fast_load_attr, NULL, inert_tap, NULL)
     ready_one("store_attr", 0, fast_store_attr, NULL, inert_tap, NULL)
-    ready_one("aug_attr", 0, fast_get_augmented, fast_set_augmented, inert_get_attr, inert_set_attr)
+    make_askable(&kind_types[_numbers["aug_attr"]], &asked_slots, fast_count)
+    make_askable(&inert_types[_numbers["aug_attr"]], &inert_asked_slots, inert_count)
+    ready_one("aug_attr", 1, fast_get_augmented, fast_set_augmented, inert_get_attr, inert_set_attr)
     ready_one("item", 1, fast_get_item, fast_set_item, inert_get_item, inert_set_item)
     ready_one("aug_item", 0, fast_get_item, fast_set_item, inert_get_item, inert_set_item)
     ready_one("load_name", 0, fast_load_name, NULL, inert_tap, NULL)
@@ -492,6 +508,12 @@ cdef Probe *made(object row, uint32_t site, dict begins, bint is_entry) except N
         probe.call = call
     elif row.kind == "item":
         probe.call = fast_call_item
+    elif row.kind == "aug_attr":
+        probe.call = fast_add
+        probe.subtracts = row.step == "-"
+        if len(row.step) > 1:
+            by = int(row.step)
+            probe.function = new_ref(<PyObject *>by)
     return probe
 
 

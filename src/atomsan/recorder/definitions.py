@@ -263,7 +263,7 @@ class Definitions:
         regions = [self._region(*_region_facts(region)) for region in plan["regions"]]
         loops = [region[1] == "loop" for region in plan["regions"]]
         self.sets |= {str(name): [str(field) for field in fields] for name, *fields in plan.get("sets", ())}
-        for number, (kind, line, column, function, name, text, region, feeds) in enumerate(plan["probes"], first):
+        for number, (kind, line, column, function, name, text, region, feeds, *_) in enumerate(plan["probes"], first):
             line, column = int(line), int(column)
             site = SiteDefinition(
                 kind=str(kind),

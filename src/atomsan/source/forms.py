@@ -85,6 +85,18 @@ def around(begin: int, receiver: str | None, body: list[ast.stmt], end: int, at:
     return [first, positions.copy(ast.Try(body, [], [], [positions.nowhere(last)]), at)]
 
 
+def unless_at_once(probe: int, value: ast.expr | None, node: ast.AugAssign, at: ast.Attribute) -> ast.stmt:
+    """`if obj not in P: node`, or with a value `if not P(obj, value): node`; `at` is the target as it was."""
+    assert isinstance(at.value, ast.Name)
+    obj = positions.copy(ast.Name(at.value.id, LOAD), at.value)
+    test: ast.expr
+    if value is None:
+        test = ast.Compare(obj, [ast.NotIn()], [positions.copy(ast.Constant(placeholder(probe)), at)])
+    else:
+        test = ast.UnaryOp(ast.Not(), call(placeholder(probe), [obj, value], [], at))
+    return positions.copy(ast.If(positions.copy(test, at), [node], []), node)
+
+
 def second_of(one: ast.expr, other: ast.expr) -> ast.expr:
     """`(one, other)[1]`."""
     both = positions.behind(ast.Tuple([one, other], LOAD), other)

@@ -9,6 +9,8 @@ What each kind of probe is given and gives back; P is the probe, which is always
     load_attr      P[obj].name                logs a read, returns obj; the interpreter itself does the access
     store_attr     P[obj].name = v, del       logs a write, returns obj
     aug_attr       P[obj] += v                reads the attribute; then writes it
+                   obj in P, P(obj, v)        the same at once, and True, if numbers are added (`step`); else False, and
+                                              nothing has happened
     item           P(obj, key)                does the access, logs it. (A call may let other threads run, but after
                                               both.) With a slice, and for = v and del, P[obj, key]
     aug_item       P[obj, key] += v           reads the item; then writes it
@@ -45,6 +47,10 @@ tuples of these, lambdas without defaults.
 
 The closure variables of a function have their token in a local variable of it, named `~cells` and a number: no program
 can write that, and in `__closure__` it comes after the program's own.
+
+Most augmented assignments count something. `obj.name += 1` is `if obj not in P: P[obj] += 1`, which is one step of the
+interpreter for two accesses; and `obj.name += v` is `if not P(obj, v): P[obj] += v`, if `v` is a local variable that
+surely has a value (the attribute is read before `v` is evaluated, and nobody can tell).
 
 An augmented assignment to a probed name is `NAME = P[IADD(P[NAME], v)]`, with the function of `operator` as a constant
 (`operation` below); its two probes carry the region of the statement.
@@ -117,6 +123,8 @@ class Probe(NamedTuple):
     feeds: int = -1
     """The probe (load_attr, load_name, load_cell) whose value is the container that this one is about. with: whose
     value is entered; await: whose value has the method that is awaited."""
+    step: str = ""
+    """aug_attr: what it can do at once: `+1` and the like, of what it is not given; `+` or `-`, of what it is given."""
 
 
 class Function(NamedTuple):

@@ -31,6 +31,8 @@ class Place:
         self.has_loop_regions = False
         self.aliases: dict[str, int] = {}
         """Local variables that are bound once, to the value of a probe."""
+        self.certain: frozenset[str] = frozenset()
+        """Local variables that have a value by now, whatever was run."""
         self.identities: set[str] = set()
         """Local variables that are bound once, to the identity of the running thread or task."""
 
@@ -59,9 +61,17 @@ class Rewriter:
     # Rows of the plan
 
     def _probe(
-        self, kind: str, node: ast.expr | ast.stmt, name: str = "", text: str = "", region: int = -1, feeds: int = -1
+        self,
+        kind: str,
+        node: ast.expr | ast.stmt,
+        name: str = "",
+        text: str = "",
+        region: int = -1,
+        feeds: int = -1,
+        step: str = "",
     ) -> int:
-        self.probes.append(Probe(kind, node.lineno, node.col_offset, self._place.function, name, text, region, feeds))
+        at = (node.lineno, node.col_offset, self._place.function)
+        self.probes.append(Probe(kind, *at, name, text, region, feeds, step))
         return len(self.probes) - 1
 
     def _text(self, node: ast.expr) -> str:

@@ -73,7 +73,7 @@ class Scope:
 
     __slots__ = (
         *("bound", "captured", "class_name", "globals", "imports", "kind", "loops", "nonlocals", "parent", "rebound"),
-        *("changing", "is_generator", "owners", "receivers", "shows_locals", "uses"),
+        *("changing", "is_generator", "owners", "receivers", "shows_locals", "unbound", "uses"),
     )
 
     def __init__(self, kind: int, parent: Scope | None, class_name: str | None) -> None:
@@ -83,6 +83,8 @@ class Scope:
         """The class by which names here are mangled."""
         self.bound: dict[str, int] = {}
         """How often a name is bound here; in a loop, or in place, counts twice."""
+        self.unbound: set[str] = set()
+        """The names that are deleted here, by `del` or at the end of an `except`."""
         self.imports: dict[str, tuple[str, bool]] = {}
         """The names that imports bind here: what they stand for, and whether that is known to be a module."""
         self.globals: set[str] = set()
@@ -218,6 +220,8 @@ class Scopes:
             self._scope.uses.add(mangled(node.id, self._scope.class_name))
         else:
             self._bind(node.id)
+            if isinstance(node.ctx, ast.Del):
+                self._scope.unbound.add(mangled(node.id, self._scope.class_name))
 
     def _function(self, node: FunctionNode) -> None:
         self._visit_all(node.decorator_list)
@@ -330,6 +334,7 @@ class Scopes:
             self._visit(node.type)
         if node.name is not None:
             self._bind(node.name, 2)
+            self._scope.unbound.add(mangled(node.name, self._scope.class_name))
         self._visit_all(node.body)
 
     def _capture(self, node: ast.MatchAs | ast.MatchStar) -> None:

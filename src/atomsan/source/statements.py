@@ -11,7 +11,7 @@ from atomsan.source.entries import calls_out, is_outer, is_trampoline, is_trivia
 from atomsan.source.expressions import ExpressionRewriter
 from atomsan.source.flow import calls_on
 from atomsan.source.plan import operation_placeholder
-from atomsan.source.scopes import CLASS, FunctionNode
+from atomsan.source.scopes import CLASS, FUNCTION, FunctionNode
 from atomsan.source.trees import walk
 
 _INPLACE = {
@@ -30,6 +30,10 @@ _INPLACE = {
     ast.BitAnd: "iand",
 }
 
+# What a probe does at once, if it is numbers that are added.
+_SIGNS = {ast.Add: "+", ast.Sub: "-"}
+_MOST_COUNTED = 1 << 30
+
 
 class StatementRewriter(ExpressionRewriter):
     def rewrite(self, tree: ast.AST) -> None:
@@ -43,6 +47,7 @@ class StatementRewriter(ExpressionRewriter):
 
     def _block(self, statements: Sequence[ast.stmt]) -> list[ast.stmt]:
         result: list[ast.stmt] = []
+        certain = self._place.certain
         for statement in statements:
             handler = _STATEMENTS.get(type(statement))
             if handler is None:
@@ -56,7 +61,21 @@ class StatementRewriter(ExpressionRewriter):
                     result.append(made)
             if self._stored:
                 result += self._store_marks(self._taken())
+            if isinstance(statement, ast.Assign):
+                self._make_certain(statement.targets)
+        # what is bound in a branch or in a loop may not be so after it
+        self._place.certain = certain
         return result
+
+    def _make_certain(self, targets: Iterable[ast.expr]) -> None:
+        """These have been assigned to: from here on, local variables among them have values."""
+        names = [self._mangled(target.id) for target in targets if isinstance(target, ast.Name)]
+        self._place.certain |= {name for name in names if self._is_local(name)}
+
+    def _is_local(self, name: str) -> bool:
+        """Whether it is a variable of the function, which nothing deletes."""
+        scope = self._scope
+        return scope.kind == FUNCTION and scope.owner(name) is scope and name not in scope.unbound | scope.rebound
 
     def _taken(self) -> list[tuple[ast.expr | ast.stmt, str]]:
         stored, self._stored = self._stored, []
@@ -110,8 +129,12 @@ class StatementRewriter(ExpressionRewriter):
             feeds = self._feeds(before, value)
             if isinstance(target, ast.Attribute):
                 name = self._mangled(target.attr)
-                probe = self._probe("aug_attr", target, name, text, region, feeds)
+                step = self._step(node)
+                probe = self._probe("aug_attr", target, name, text, region, feeds, step)
                 node.target = forms.tap_for_store(probe, value, target)
+                if step:
+                    given = node.value if len(step) == 1 else None
+                    return forms.unless_at_once(probe, given, node, target)
             else:
                 key = self._expr(target.slice)
                 probe = self._probe("aug_item", target, "", text, region, feeds)
@@ -120,6 +143,22 @@ class StatementRewriter(ExpressionRewriter):
             self._parts(target)
         node.value = self._expr(node.value)
         return node
+
+    def _step(self, node: ast.AugAssign) -> str:
+        """What its probe can do at once (`Probe.step`), if nothing else runs and nothing else can fail."""
+        sign = _SIGNS.get(type(node.op))
+        value = node.value
+        if sign is None or node.lineno != node.end_lineno:
+            return ""
+        if not isinstance(node.target, ast.Attribute) or not isinstance(node.target.value, ast.Name):
+            return ""
+        if not self._is_simple(node.target.value):
+            return ""
+        if isinstance(value, ast.Constant):
+            return f"{sign}{value.value}" if type(value.value) is int and value.value < _MOST_COUNTED else ""
+        if not isinstance(value, ast.Name) or self._mangled(value.id) not in self._place.certain:
+            return ""
+        return sign if self._is_simple(value) else ""
 
     def _augmented_name(self, node: ast.AugAssign, target: ast.Name) -> ast.stmt:
         """`NAME = P[IADD(P[NAME], v)]`."""
@@ -330,6 +369,9 @@ class StatementRewriter(ExpressionRewriter):
         end = self._probe("end", node, region=region)
         at = positions.first(next((one for one in body if not isinstance(one, ast.Global | ast.Nonlocal)), body[0]))
         cells = self._make_cells(at)
+        parameters = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
+        names = (self._mangled(parameter.arg) for parameter in parameters)
+        self._place.certain = frozenset(name for name in names if self._is_local(name))
         inside = self._block(body)
         if not isinstance(body[-1], ast.Return | ast.Raise):
             # The compiler copies what has no line of its own and leaves the function to where it is come from.

@@ -53,13 +53,16 @@ def test_what_is_not_made_here_or_not_known_to_be(made: str) -> None:
     "with x: a[1] = 2", "a = {}", "if x:\n    a = []\na[0]", "a: list = []\na[0]", "[a[i] for i in [j for j in a]]",
     "def g(): return x\na[0]", "def g(a): return a\na[0]",
     "return [a for a in x]", "return isinstance(a, list)",
+    # whoever gets it, it is after the last that is done here
+    "return a", "return [a]", "return a, x", "return x if y else a", "return not a or a", "return {x: [a]}",
+    "try:\n    return a\nfinally:\n    a.clear()", "if x:\n    return a\na.append(1)",
 ])  # fmt: skip
 def test_uses_that_let_nothing_out(use: str) -> None:
     assert "a" in private(f"a = []\n{use}")
 
 
 @pytest.mark.parametrize("use", [
-    "return a", "yield a", "yield from a", "yield", "x.a = a", "x[0] = a", "x[a] = 1", "x[a]", "global b\nb = a",
+    "yield from a", "yield", "x.a = a", "x[0] = a", "x[a] = 1", "x[a]", "global b\nb = a",
     "g(a)", "g(k=a)", "x.append(a)", "x.g(a)", "a.append(a)", "a.__iter__()", "b = a", "b = c = a", "b = [a]",
     "b = (a, 1)", "b = {1: a}", "b = {a}", "p, b = x, a", "b = a or x", "b = x and a", "b = a if x else y",
     "b = a + x", "b = x + a", "a += x", "a == x", "x == a", "a < x", "x < a < y", "b = a.append", "b = a.items()",
@@ -75,8 +78,9 @@ def test_uses_that_let_nothing_out(use: str) -> None:
     "match a:\n    case _: pass", "match x:\n    case a: pass", "match x:\n    case [1, *a]: pass",
     "match x:\n    case {'k': 1, **a}: pass", "match x:\n    case {'k': a}: pass", "a = x", "a, b = x", "[a, b] = x",
     "(a), b = x, []", "a = b = []", "a, *b = [], 1", "return max(a, x)", "return min(x, a)", "return sum(x, a)",
-    "heapq.heappush(x, a)", "return map(g, a)", "return next(iter(a))", "return x if y else a", "return not a or a",
-    "return -a", "return ~a", "return f'{x:{g(a)}}'", "return [a]", "return (a,)", "print(a)", "return [a for i in x]",
+    "heapq.heappush(x, a)", "return map(g, a)", "return next(iter(a))", "return g(a) if y else a", "return (a + x, a)",
+    "return -a", "return ~a", "return f'{x:{g(a)}}'", "return {a: 1 for i in x}", "return (b := a)", "print(a)",
+    "return [a for i in x]",
     "return [i for i in x if g(a)]", "return {i: a for i in x}", "return a[a]", "a.x", "a.x = 1", "return a.copy",
     "x.sort(key=a)", "return sorted(x, key=a.get)", "global a",
 ])  # fmt: skip
@@ -98,6 +102,39 @@ def test_functions_that_others_can_run_a_piece_of() -> None:
     assert private("a = []\nyield a[0]") == set()
     assert private("a = []\nawait x\na[0]", "async def f(x):") == {"a"}
     assert private("a = []\nyield a[0]", "async def f(x):") == set()
+
+
+@pytest.mark.parametrize("body", [
+    "a = []\na.append(x)\nyield a",
+    "for i in x:\n    a = [i]\n    if i: a.append(y)\n    yield a",
+    "while x:\n    b = 1\n    a = {}\n    if y: return\n    if x: continue\n    a[b] = 2\n    yield a",
+    "try:\n    a = []\n    a.append(x)\n    yield a\nfinally:\n    x.close()",
+    "yield x\na = []\na = [1]\nyield a",
+])  # fmt: skip
+def test_a_generator_hands_out_what_it_made_since_it_was_asked(body: str) -> None:
+    assert "a" in private(body)
+
+
+@pytest.mark.parametrize("body", [
+    "a = []\nyield x\na.append(x)\nyield a",
+    "a = []\nif x:\n    yield 1\nyield a",
+    "a = []\nb = [(yield x)]\nyield a",
+    "a = []\nfor i in x:\n    a.append(i)\n    yield a",
+    "for i in x:\n    a = [i]\n    yield a\na.append(x)",
+    "for i in x:\n    a = [i]\n    yield a\nelse:\n    a.clear()",
+    "for i in x:\n    if i: a.append(y)\n    a = [i]\n    yield a",
+    "for i in x:\n    a = [i]\n    yield a\n    a.append(i)",
+    "for i in x:\n    a = [i]\n    b = yield a",
+    "for i in x:\n    a = [i]\n    y.append(a)\n    yield a",
+    "for i in x:\n    a = [i]\n    a = x\n    yield a",
+    "try:\n    a = []\n    yield a\nfinally:\n    a.clear()",
+    "try:\n    a = []\n    yield a\nexcept E as a:\n    pass",
+    "a = []\ndef g(): return a\nyield a",
+    "global a\na = []\nyield a",
+    "a = x\nyield a",
+])  # fmt: skip
+def test_what_a_generator_keeps_is_known_to_whoever_asks_next(body: str) -> None:
+    assert private(body) == set()
 
 
 def test_pairs_of_new_containers() -> None:
@@ -126,7 +163,7 @@ def kinds(body: str) -> list[str]:
 def test_private_containers_have_no_probes(use: str) -> None:
     found = kinds(f"a = []\n{use}")
     assert [kind for kind in found if kind != "load_attr"] == []
-    assert [kind for kind in kinds(f"a = []\n{use}\nreturn a") if kind != "load_attr"] != []
+    assert [kind for kind in kinds(f"a = []\n{use}\nreturn g(a)") if kind != "load_attr"] != []
 
 
 def test_loops_over_private_containers_have_no_probes() -> None:

@@ -2,8 +2,12 @@
 
 A local variable is *private* if everything it is ever bound to is a container that is made right there, and if nothing
 is ever done with it but what cannot pass the container on: no alias, no argument of a call that might keep it, no
-`return`, no store, no closure. Then only this activation of the function knows the container, and one thread runs that.
-What is *in* the container is another matter: its elements may be known to everybody.
+store, no closure. Then only this activation of the function knows the container, and one thread runs that. A `return`
+passes it on when the activation is over: whoever gets to know it does so by what is logged after that. What is *in* the
+container is another matter: its elements may be known to everybody.
+
+A generator can be run by one thread now and by another after its next `yield`. Private there is what is made and handed
+out within one run of it (`_batches`).
 
 The rules say what is allowed; whatever they do not know is an escape. What they leave out of account are frames that
 are looked into from outside (debuggers, `sys._getframe`).
@@ -12,7 +16,7 @@ are looked into from outside (debuggers, `sys._getframe`).
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from atomsan.source.effects import EFFECTS
@@ -71,18 +75,68 @@ _ITERATORS = frozenset({"enumerate", "zip", "reversed", "iter"})
 def private_names(node: FunctionNode, scopes: Scopes) -> frozenset[str]:
     """The private variables of a function, by their names at run time."""
     scope = scopes.of[node]
-    if scope.shows_locals or scope.is_generator:
+    if scope.shows_locals:
         return frozenset()
+    elsewhere = scope.captured | scope.globals | scope.nonlocals
+    elsewhere |= {
+        mangled(argument.arg, scope.class_name) for argument in walk(node.args) if isinstance(argument, ast.arg)
+    }
+    if scope.is_generator:
+        batches = {name for block in _blocks(node) for name in _batches(block, node, scope, scopes)}
+        return frozenset(batches - elsewhere)
+    return frozenset(_made_privately(node.body, scope, scopes) - elsewhere)
+
+
+def _made_privately(statements: Sequence[ast.stmt], scope: Scope, scopes: Scopes) -> set[str]:
+    """The variables that hold new containers which these statements do not pass on."""
     found = _Candidates(scope, scopes)
-    if not found.made:
-        return frozenset()
-    for argument in walk(node.args):
-        if isinstance(argument, ast.arg):
-            found.escaped.add(mangled(argument.arg, scope.class_name))
-    for statement in node.body:
-        found.visit(statement, scope)
-    made = {name for name, count in found.made.items() if count}
-    return frozenset(made - found.escaped - scope.captured - scope.globals - scope.nonlocals)
+    if found.made:
+        for statement in statements:
+            found.visit(statement, scope)
+    return {name for name, count in found.made.items() if count} - found.escaped
+
+
+def _blocks(node: ast.AST) -> Iterator[list[ast.stmt]]:
+    """All lists of statements in a function, without those of functions and classes in it."""
+    for field in ("body", "orelse", "finalbody"):
+        block = getattr(node, field, None)
+        if isinstance(block, list) and block and isinstance(block[0], ast.stmt):
+            yield block
+            for statement in block:
+                if not isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                    yield from _blocks(statement)
+
+
+def _batches(block: list[ast.stmt], node: FunctionNode, scope: Scope, scopes: Scopes) -> set[str]:
+    """`a = []`, what is done with it, and `yield a` as the last of a block; nowhere else is `a` spoken of.
+
+    Behind the yield is either the end or the next `a = []`, so nothing is done to it that others know.
+    """
+    last = block[-1]
+    if (
+        not isinstance(last, ast.Expr)
+        or not isinstance(last.value, ast.Yield)
+        or not isinstance(last.value.value, ast.Name)
+    ):
+        return set()
+    name = last.value.value.id
+    start = next((number for number, statement in enumerate(block) if _assigns(statement, name)), len(block))
+    inside = block[start:-1]
+    if any(isinstance(part, ast.Yield | ast.YieldFrom) for statement in inside for part in walk(statement)):
+        return set()
+    if sum(_mentions(statement, name) for statement in block[start:]) != _mentions(node, name):
+        return set()
+    return _made_privately(inside, scope, scopes) & {mangled(name, scope.class_name)}
+
+
+def _assigns(statement: ast.stmt, name: str) -> bool:
+    targets = statement.targets if isinstance(statement, ast.Assign) else []
+    return len(targets) == 1 and isinstance(targets[0], ast.Name) and targets[0].id == name
+
+
+def _mentions(node: ast.AST, name: str) -> int:
+    """How often a name stands in it, whatever for."""
+    return sum(name in (getattr(part, "id", None), getattr(part, "name", None)) for part in walk(node))
 
 
 class _Candidates:
@@ -198,6 +252,18 @@ class _Candidates:
         return isinstance(value, _DISPLAYS)
 
     # Uses
+
+    def _return(self, node: ast.Return, scope: Scope) -> None:
+        if node.value is not None:
+            self._hand_over(node.value, scope)
+
+    def _hand_over(self, node: ast.AST, scope: Scope) -> None:
+        """What is returned, itself or as a part: nothing is done with it here after that."""
+        if isinstance(node, ast.Tuple | ast.List | ast.Dict | ast.IfExp | ast.BoolOp):
+            for part in children(node):
+                self._hand_over(part, scope)
+        elif not isinstance(node, ast.Name):
+            self.visit(node, scope)
 
     def _subscript(self, node: ast.Subscript, scope: Scope) -> None:
         self._use(node.value, scope)
@@ -323,6 +389,7 @@ class _Candidates:
 _HANDLERS: dict[type[ast.AST], Callable[[_Candidates, Any, Scope], None]] = {
     ast.Assign: _Candidates._assign,
     ast.AnnAssign: _Candidates._annotated,
+    ast.Return: _Candidates._return,
     ast.Subscript: _Candidates._subscript,
     ast.Call: _Candidates._call,
     ast.Compare: _Candidates._compare,

@@ -203,6 +203,19 @@ def test_only_plain_attributes_are_added_to_at_once() -> None:
         assert guarded.x == 3
 
 
+def test_objects_of_two_classes_are_added_to_at_once() -> None:
+    one, other = Thing(), Account2()
+    one.x = 1
+    source = "def f(a):\n p = «aug_attr x +1»\n done = a in p\n if not done: p[a] += 1\n return done"
+    with recording() as log:
+        count = function(source)
+        assert [count(thing) for thing in (one, other, one, other, one)] == [False, False, True, True, True]
+        assert log.events({id(one): "one", id(other): "other"}) == [
+            f"{op} {name}.x" for name in ("one", "other", "one", "other", "one") for op in ("read", "write")
+        ]
+    assert (one.x, other.x) == (4, 3)
+
+
 def test_what_is_added_can_be_known_to_the_probe() -> None:
     for step, expected in (("+1", 3), ("-2", -3), ("+0", 1), ("-0", 1)):
         account = Account()

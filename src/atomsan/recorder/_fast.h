@@ -40,12 +40,14 @@ static inline void fast_put(Probe *p, Thread *t, PyObject *obj, uint64_t key, ui
 }
 
 /* The same for an attribute: its words are made already. */
-static inline void put_field(Probe *p, Thread *t, PyObject *obj, unsigned op) {
+static inline void put_field_of(Probe *p, const Found *found, Thread *t, PyObject *obj, unsigned op) {
     uint64_t what, word = p->word | (uint64_t)op << 32 | t->number;
-    memcpy(&what, &p->found->number, sizeof(what));
-    t->site = p->found->site;
+    memcpy(&what, &found->number, sizeof(what));
+    t->site = found->site;
     put_access_of(S, op, (uint64_t)(uintptr_t)obj, p->name_number, what, word);
 }
+
+static inline void put_field(Probe *p, Thread *t, PyObject *obj, unsigned op) { put_field_of(p, p->found, t, obj, op); }
 
 /* Whether the attribute is a field of objects of this type: `matches`, and the mode, which stands behind the version. */
 static inline int is_field(const Found *found, const PyTypeObject *type) {
@@ -235,9 +237,10 @@ static inline PyObject *sum_of(PyObject *old, PyObject *by, int subtracts) {
 static inline int added_at_once(Probe *p, PyObject *obj, PyObject *by) {
     Thread *t = mine;
     PyTypeObject *type = Py_TYPE(obj);
-    if (!is_live(t) || UNLIKELY(!is_field(p->found, type))) return 0;
+    const Found *found = LIKELY(is_field(p->found, type)) ? p->found : p->found + 1;
+    if (!is_live(t) || UNLIKELY(!is_field(found, type))) return 0;
     if (UNLIKELY(type->tp_setattro != PyBaseObject_Type.tp_setattro)) return 0;
-    PyObject **place = LIKELY(p->found->place) ? inline_value(obj, p->found->place) : NULL;
+    PyObject **place = LIKELY(found->place) ? inline_value(obj, found->place) : NULL;
     PyObject *old, *sum;
     if (LIKELY(place != NULL)) {
         old = *place;
@@ -256,8 +259,8 @@ static inline int added_at_once(Probe *p, PyObject *obj, PyObject *by) {
             return 0;
         }
     }
-    put_field(p, t, obj, RAW_READ);
-    put_field(p, t, obj, RAW_WRITE);
+    put_field_of(p, found, t, obj, RAW_READ);
+    put_field_of(p, found, t, obj, RAW_WRITE);
     Py_DECREF(old);
     return 1;
 }

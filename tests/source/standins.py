@@ -50,7 +50,7 @@ class StandIn:
     def __call__(self, function: Any, *args: Any, **kwargs: Any) -> Any:
         if self.row.kind == "aug_attr":
             value = getattr(function, self.row.name, None)
-            if not isinstance(value, int) or not isinstance(args[0], int):
+            if type(value) not in (int, float) or type(args[0]) not in (int, float):
                 return False
             self[function]
             self[function] = value - args[0] if self.row.step == "-" else value + args[0]

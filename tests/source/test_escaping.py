@@ -137,6 +137,15 @@ def test_what_a_generator_keeps_is_known_to_whoever_asks_next(body: str) -> None
     assert private(body) == set()
 
 
+def test_a_generator_of_a_class_may_call_a_variable_by_both_of_its_names() -> None:
+    body = "for i in x:\n    __a = []\n    yield __a\n"
+    for more, expected in (("", {"_C__a"}), ("_C__a.append(1)", set()), ("__a.append(1)", set())):
+        source = "class C:\n    def f(self, x):\n" + textwrap.indent(body + more, "        ")
+        tree = ast.parse(source)
+        (function,) = [node for node in ast.walk(tree) if isinstance(node, FunctionNode)]
+        assert private_names(function, Scopes(tree)) == expected
+
+
 def test_pairs_of_new_containers() -> None:
     assert private("a, b = {}, []\na[0], b[0]") == {"a", "b"}
     assert private("a, b, c = {}, 0, x\na[0]") == {"a"}

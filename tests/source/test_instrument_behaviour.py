@@ -564,6 +564,35 @@ def counts(x, c=Counter()):
         c.n -= x
     while c.n > 0:
         c.n -= 10
+    for i in range(2):
+        c.n += 1
+
+def counts_last(x, c=Counter()):
+    match x:
+        case 1:
+            c.n += 1
+        case 0:
+            c.n -= 1
+        case 2:
+            try:
+                c.missing
+            except AttributeError:
+                c.n += 1
+
+def counts_in_branches(x, c=Counter()):
+    if x:
+        try:
+            c.n += 1
+        finally:
+            c.n -= x
+    else:
+        c.n += 1
+
+def counts_finally(x, c=Counter()):
+    try:
+        c.n += 1
+    finally:
+        c.n += 1
 
 def generator(x):
     yield x.real
@@ -573,7 +602,10 @@ def generator(x):
 def main():
     x = 2
     x.real
-    for f in simple, branches, many, chain, ends_with, tries, late, counts:
+    for f in simple, branches, many, chain, ends_with, tries, late:
+        for i in range(3):
+            f(i)
+    for f in counts, counts_last, counts_in_branches, counts_finally:
         for i in range(3):
             f(i)
     list(generator(3))
@@ -609,6 +641,21 @@ def test_tracers_see_the_same_lines() -> None:
     functions = dict.fromkeys(name for name, _, _ in plain)
     for name in functions:
         assert [row for row in ours if row[0] == name] == [row for row in plain if row[0] == name]
+
+
+def test_signals_find_a_line() -> None:
+    """Handlers run where a loop jumps back, and look at the line of the frame."""
+    plain, ours = (
+        {
+            (one.co_qualname, row.positions and row.positions.lineno)
+            for one in codes(code)
+            for row in dis.get_instructions(one)
+            if row.opname == "JUMP_BACKWARD"
+        }
+        for code in (compile(TRACED, "m.py", "exec", dont_inherit=True), prepared(TRACED)[0])
+    )
+    assert len(plain) > 5
+    assert ours == plain
 
 
 FAILING = """

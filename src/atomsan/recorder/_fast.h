@@ -248,7 +248,8 @@ static inline int added_at_once(Probe *p, PyObject *obj, PyObject *by) {
         if (UNLIKELY(sum == NULL)) return 0;
         *place = sum;
     } else {
-        if (type->tp_getattro != PyBaseObject_Type.tp_getattro) return 0;
+        /* One of __slots__. In a dictionary there may be keys that have to be compared by code of the program. */
+        if (type->tp_getattro != PyBaseObject_Type.tp_getattro || _PyType_Lookup(type, p->name) == NULL) return 0;
         old = PyObject_GenericGetAttr(obj, p->name);
         sum = old == NULL ? NULL : sum_of(old, by, p->subtracts);
         int status = sum == NULL ? -1 : PyObject_GenericSetAttr(obj, p->name, sum);

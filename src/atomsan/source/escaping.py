@@ -119,24 +119,26 @@ def _batches(block: list[ast.stmt], node: FunctionNode, scope: Scope, scopes: Sc
         or not isinstance(last.value.value, ast.Name)
     ):
         return set()
-    name = last.value.value.id
-    start = next((number for number, statement in enumerate(block) if _assigns(statement, name)), len(block))
+    name = mangled(last.value.value.id, scope.class_name)
+    start = next((i for i, statement in enumerate(block) if _assigns(statement, name, scope)), len(block))
     inside = block[start:-1]
     if any(isinstance(part, ast.Yield | ast.YieldFrom) for statement in inside for part in walk(statement)):
         return set()
-    if sum(_mentions(statement, name) for statement in block[start:]) != _mentions(node, name):
+    if sum(_mentions(statement, name, scope) for statement in block[start:]) != _mentions(node, name, scope):
         return set()
-    return _made_privately(inside, scope, scopes) & {mangled(name, scope.class_name)}
+    return _made_privately(inside, scope, scopes) & {name}
 
 
-def _assigns(statement: ast.stmt, name: str) -> bool:
+def _assigns(statement: ast.stmt, name: str, scope: Scope) -> bool:
     targets = statement.targets if isinstance(statement, ast.Assign) else []
-    return len(targets) == 1 and isinstance(targets[0], ast.Name) and targets[0].id == name
+    target = targets[0] if len(targets) == 1 else None
+    return isinstance(target, ast.Name) and mangled(target.id, scope.class_name) == name
 
 
-def _mentions(node: ast.AST, name: str) -> int:
+def _mentions(node: ast.AST, name: str, scope: Scope) -> int:
     """How often a name stands in it, whatever for."""
-    return sum(name in (getattr(part, "id", None), getattr(part, "name", None)) for part in walk(node))
+    names = (getattr(part, "id", None) or getattr(part, "name", None) for part in walk(node))
+    return sum(isinstance(text, str) and mangled(text, scope.class_name) == name for text in names)
 
 
 class _Candidates:

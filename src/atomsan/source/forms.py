@@ -85,8 +85,12 @@ def around(begin: int, receiver: str | None, body: list[ast.stmt], end: int, at:
     return [first, positions.copy(ast.Try(body, [], [], [positions.nowhere(last)]), at)]
 
 
-def unless_at_once(probe: int, value: ast.expr | None, node: ast.AugAssign, at: ast.Attribute) -> ast.stmt:
-    """`if obj not in P: node`, or with a value `if not P(obj, value): node`; `at` is the target as it was."""
+def unless_at_once(probe: int, value: ast.expr | None, node: ast.AugAssign, at: ast.Attribute) -> list[ast.stmt]:
+    """`if obj not in P: node`, or with a value `if not P(obj, value): node`; `at` is the target as it was.
+
+    And a `pass`, which is where the statement ends and gives its line to what has none: the jump at the end of a loop,
+    or the return at the end of a function, which could be at the end of another branch otherwise.
+    """
     assert isinstance(at.value, ast.Name)
     obj = positions.copy(ast.Name(at.value.id, LOAD), at.value)
     test: ast.expr
@@ -94,7 +98,8 @@ def unless_at_once(probe: int, value: ast.expr | None, node: ast.AugAssign, at: 
         test = ast.Compare(obj, [ast.NotIn()], [positions.copy(ast.Constant(placeholder(probe)), at)])
     else:
         test = ast.UnaryOp(ast.Not(), call(placeholder(probe), [obj, value], [], at))
-    return positions.copy(ast.If(positions.copy(test, at), [node], []), node)
+    decide = ast.If(positions.copy(test, at), [node], [])
+    return [positions.copy(decide, node), positions.copy(ast.Pass(), at)]
 
 
 def second_of(one: ast.expr, other: ast.expr) -> ast.expr:

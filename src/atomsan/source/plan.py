@@ -49,8 +49,9 @@ The closure variables of a function have their token in a local variable of it, 
 can write that, and in `__closure__` it comes after the program's own.
 
 Most augmented assignments count something. `obj.name += 1` is `if obj not in P: P[obj] += 1`, which is one step of the
-interpreter for two accesses; and `obj.name += v` is `if not P(obj, v): P[obj] += v`, if `v` is a local variable that
-surely has a value (the attribute is read before `v` is evaluated, and nobody can tell).
+interpreter for two accesses, if `obj` is a variable of a function; and `obj.name += v` is
+`if not P(obj, v): P[obj] += v`, if `v` is a local variable that surely has a value: then nobody can tell that it is
+evaluated before the attribute is read.
 
 An augmented assignment to a probed name is `NAME = P[IADD(P[NAME], v)]`, with the function of `operator` as a constant
 (`operation` below); its two probes carry the region of the statement.
@@ -124,7 +125,8 @@ class Probe(NamedTuple):
     """The probe (load_attr, load_name, load_cell) whose value is the container that this one is about. with: whose
     value is entered; await: whose value has the method that is awaited."""
     step: str = ""
-    """aug_attr: what it can do at once: `+1` and the like, of what it is not given; `+` or `-`, of what it is given."""
+    """aug_attr: what it does at once. `+1`, `-2`: adds this, asked by `in`. `+`, `-`: adds or subtracts what it is
+    called with."""
 
 
 class Function(NamedTuple):

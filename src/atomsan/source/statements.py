@@ -30,7 +30,8 @@ _INPLACE = {
     ast.BitAnd: "iand",
 }
 
-# What a probe does at once, if it is numbers that are added.
+# What a probe does at once, if it is numbers that are added. To subtract a constant is to add its opposite: also to a
+# float, if the constant is a float too, and not zero (which has two signs there).
 _SIGNS = {ast.Add: "+", ast.Sub: "-"}
 _MOST_COUNTED = 1 << 30
 
@@ -116,7 +117,7 @@ class StatementRewriter(ExpressionRewriter):
                 self._parts(node.target)
         return node
 
-    def _augmented(self, node: ast.AugAssign) -> ast.stmt:
+    def _augmented(self, node: ast.AugAssign) -> ast.stmt | list[ast.stmt]:
         target = node.target
         if isinstance(target, ast.Name):
             if self._probed(target.id) is not None:
@@ -145,17 +146,16 @@ class StatementRewriter(ExpressionRewriter):
         return node
 
     def _step(self, node: ast.AugAssign) -> str:
-        """What its probe can do at once (`Probe.step`), if nothing else runs and nothing else can fail."""
+        """What its probe can do at once (`Probe.step`): the object can be evaluated twice, and the value before it."""
         sign = _SIGNS.get(type(node.op))
+        obj = node.target.value if isinstance(node.target, ast.Attribute) else None
         value = node.value
-        if sign is None or node.lineno != node.end_lineno:
+        if sign is None or node.lineno != node.end_lineno or not isinstance(obj, ast.Name):
             return ""
-        if not isinstance(node.target, ast.Attribute) or not isinstance(node.target.value, ast.Name):
-            return ""
-        if not self._is_simple(node.target.value):
-            return ""
+        if self._scope.owner(self._mangled(obj.id)).kind != FUNCTION or not self._is_simple(obj):
+            return ""  # nobody but a function surely has its variables at hand: a namespace can be anything
         if isinstance(value, ast.Constant):
-            return f"{sign}{value.value}" if type(value.value) is int and value.value < _MOST_COUNTED else ""
+            return f"{sign}{value.value}" if type(value.value) is int and 0 < value.value <= _MOST_COUNTED else ""
         if not isinstance(value, ast.Name) or self._mangled(value.id) not in self._place.certain:
             return ""
         return sign if self._is_simple(value) else ""

@@ -30,8 +30,8 @@ _INPLACE = {
     ast.BitAnd: "iand",
 }
 
-# What a probe does at once, if it is numbers that are added. To subtract a constant is to add its opposite: also to a
-# float, if the constant is a float too, and not zero (which has two signs there).
+# What a probe does at once, if it is numbers that are added. To subtract a constant is to add its opposite; of floats,
+# too, which have integers up to this as they are, but for zero, of which they have two.
 _SIGNS = {ast.Add: "+", ast.Sub: "-"}
 _MOST_COUNTED = 1 << 30
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import random
+import threading
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recorder.raw import RECORD, M, Resolved, record
+from recorder.raw import RECORD, M, Resolved, log, record
 from recorder.test_resolve import DEFINITIONS, PROBES, REGIONS
 
 # Few values, so that records have to do with each other; and some that nothing knows.
@@ -46,6 +47,33 @@ def test_any_bytes_give_a_well_formed_trace(soup: bytes) -> None:
     log = Resolved(DEFINITIONS)
     log.recording.feed(np.frombuffer(soup.ljust(len(soup) + -len(soup) % 8, b"\0"), np.uint64).view(np.uint8).copy())
     log.trace()
+
+
+def test_records_may_change_while_they_are_read() -> None:
+    """A program can write to its own memory, and so to the log, at any time."""
+    rng = random.Random(5)
+    rows = [record(rng.choice((1, 2)), "read", 64 * rng.randint(1, 3), 1) for _ in range(1000)]
+    raw = np.tile(log(rows), 200)
+    words, good = raw.view(np.uint64), raw.view(np.uint64).copy()
+    bad = good.copy()
+    bad[3::4] |= np.uint64(0x7FFFFF00)  # threads that there are not
+    is_over = threading.Event()
+
+    def spoil() -> None:
+        while not is_over.is_set():
+            words[:] = bad
+            words[:] = good
+
+    spoiling = threading.Thread(target=spoil)
+    spoiling.start()
+    try:
+        for _ in range(20):
+            resolved = Resolved(DEFINITIONS)
+            resolved.recording.feed(raw)
+            resolved.trace()
+    finally:
+        is_over.set()
+        spoiling.join()
 
 
 # Begins and ends of functions and iterations, some of them called back.

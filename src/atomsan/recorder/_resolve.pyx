@@ -91,6 +91,7 @@ cdef enum: NONE = 0xFFFFFFFF
 cdef enum: NOBODY = 0xFFFFFFFF
 cdef enum: AHEAD = 12
 cdef enum: TAGS = 16        # room for so many: more than AHEAD, a power of two
+cdef enum: COPIED = 1024    # records that are taken out of the ring at a time: as much as the nearest cache has
 cdef enum: SHARED = 0xFFFF
 cdef enum: HELD_BITS = 12
 
@@ -341,6 +342,7 @@ cdef class Resolver:
     cdef uint32_t used_thread     # and where the read is by which `in_use.via` was found; NOBODY: none
     cdef uint32_t used_read
 
+    cdef RawRecord *copied        # those that are being resolved
     cdef Thread *threads          # by raw number
     cdef size_t thread_room
     cdef size_t thread_limit      # numbers from here on are not believed
@@ -418,6 +420,7 @@ cdef class Resolver:
         self.sifts = sifts
         self.bits = 10
         self.slots = <Slot *> grown(NULL, 0, sizeof(Slot) << self.bits)
+        self.copied = <RawRecord *> resized(NULL, COPIED * sizeof(RawRecord))
         self.thread_limit = 4096
         self.in_use.via = NONE
         self.used_thread = NOBODY
@@ -427,7 +430,7 @@ cdef class Resolver:
         for i in range(self.thread_room):
             free(self.threads[i].open)
         for block in (
-            <size_t> self.slots, <size_t> self.entries.rows, <size_t> self.objects.rows,
+            <size_t> self.slots, <size_t> self.copied, <size_t> self.entries.rows, <size_t> self.objects.rows,
             <size_t> self.primitives.rows, <size_t> self.nodes.rows, <size_t> self.threads, <size_t> self.sites,
             <size_t> self.regions, <size_t> self.label_symbols, <size_t> self.annotated, <size_t> self.name_hashes,
             <size_t> self.new_variables.rows, <size_t> self.new_objects.rows, <size_t> self.new_primitives.rows,
@@ -1211,13 +1214,14 @@ cdef class Resolver:
 
     def feed(self, const uint8_t[::1] raw):
         """Take records, in the layout of `_raw.h`. Bytes that make no whole record at the end are ignored."""
-        cdef size_t count = raw.shape[0] // sizeof(RawRecord)
-        if count == 0:
-            return
-        if <size_t> &raw[0] % 8:
-            raise ValueError("records must be aligned")
+        cdef size_t count = raw.shape[0] // sizeof(RawRecord), start = 0, some
         with nogil:
-            self.run(<const RawRecord *> &raw[0], count)
+            while start < count:
+                # The program can write to its ring at any time, and what was looked at once must stay what it was.
+                some = min(count - start, <size_t> COPIED)
+                memcpy(self.copied, &raw[start * sizeof(RawRecord)], some * sizeof(RawRecord))
+                self.run(self.copied, some)
+                start += some
         self.records += count
 
     cdef int run(self, const RawRecord *records, size_t count) except -1 nogil:

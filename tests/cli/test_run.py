@@ -519,6 +519,7 @@ def test_live_finds_the_same(atomsan: Atomsan) -> None:
     assert atomsan("run", "--live", "-q", "-o", "live.json", "app.py") == (1, "1\n", "")
     stored, live = (json.loads(Path(name).read_text()) for name in ("stored.json", "live.json"))
     assert [found["id"] for found in live["findings"]] == [found["id"] for found in stored["findings"]]
+    assert (live["verdict"], live["serializable"]) == (stored["verdict"], stored["serializable"]) == ("violated", False)
     # what one thread made and forgot is left out if its whole life is seen at once, which is a matter of time
     for facts in (stored["trace"], live["trace"]):
         assert facts.pop("events") >= 20

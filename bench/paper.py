@@ -63,7 +63,7 @@ def main() -> int:
             source = generate(made)
             write_trace(source, trace)
             atomic = "✓" if source.truth["serializable"] else "✗"
-            facts = [f"{count:,}" for count in (made.events, made.threads, made.locks, made.variables)]
+            facts = [f"{count:,}" for count in (made.events, made.threads, made.locks, made.locations)]
             cells = []
             for algorithm in ALGORITHMS:
                 outcome = checked(trace, algorithm, options.timeout)

@@ -12,7 +12,7 @@ import struct
 from types import CodeType
 from typing import Any
 
-from atomsan.recorder import _log, _probes
+from atomsan.recorder.python import _log, _probes
 from atomsan.source.instrument import bind, compile_instrumented
 
 LOOPS = 10_000

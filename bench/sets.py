@@ -21,7 +21,7 @@ from atomsan.checkers.engines._aerodrome import AeroDrome
 from atomsan.checkers.engines._patterns import Patterns
 from atomsan.checkers.sets import Prefixes, SetModel
 from atomsan.checkers.units import RowKind, Rows
-from atomsan.setwise import AT_ONCE
+from atomsan.flow.sets import AT_ONCE
 from atomsan.trace.events import BATCH_EVENTS, Batch, Op
 from atomsan.trace.symbols import Symbols
 
@@ -141,7 +141,7 @@ def _whole(repeat: int, events: int, load: Load, aerodrome: Callable[[], object]
     """The same from the events of a trace on, as `atomsan sets` does it: the units are found first."""
     symbols = Symbols()
     for number in range(load.objects * load.fields):
-        symbols.variables.intern(f"object{number // load.fields}.field{number % load.fields}")
+        symbols.locations.intern(f"object{number // load.fields}.field{number % load.fields}")
     symbols.regions.intern("unit")
     columns = load.trace(events)
     batches = [Batch(0, thread, op, target, np.zeros_like(target)) for thread, op, target in columns]
@@ -172,9 +172,9 @@ def _whole(repeat: int, events: int, load: Load, aerodrome: Callable[[], object]
 # The program as usual, and without asking set by set.
 _WITHOUT = """
 import sys
-import atomsan.checking
+import atomsan.flow.check
 if sys.argv.pop(1) == "without":
-    atomsan.checking._inside_sets = lambda *given: atomsan.checking._Inside([], None)
+    atomsan.flow.check._inside_sets = lambda *given: atomsan.flow.check._Inside([], None)
 from atomsan.cli.main import main
 sys.exit(main())
 """

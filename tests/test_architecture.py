@@ -14,12 +14,12 @@ SOURCE = Path(__file__).parent.parent / "src" / "atomsan"
 # The rooms in the order of the flow: a room may import itself and those before it.
 ROOMS = [
     *("leaves", "source", "trace", "recorder", "checkers", "predict", "findings", "reports"),
-    *("material", "explaining", "setwise", "checking", "refining", "running", "config", "pytest_plugin", "cli"),
+    *("flow", "config", "pytest_plugin", "cli"),
 ]
-LEAVES = {"errors", "env", "types", "field_paths", "worker", "annotations", ""}
+LEAVES = {"errors", "env", "types", ""}
 
 # reports know findings and nothing of how they were found
-FORBIDDEN = {"reports": {"checkers", "predict", "recorder", "source"}, "checkers": {"source", "recorder"}}
+FORBIDDEN = {"reports": {"checkers", "predict", "recorder", "source"}, "checkers": {"recorder"}}
 
 MODULES = sorted(path for suffix in ("*.py", "*.pyx", "*.pxd", "*.pxi") for path in SOURCE.rglob(suffix))
 

@@ -80,7 +80,7 @@ CONFTEST = """
 
     def pytest_unconfigure(config):
         if not hasattr(config, "workerinput"):
-            parts = ("numpy", "pyarrow", "atomsan.recorder", "atomsan.source", "atomsan.checking", "atomsan.config")
+            parts = ("numpy", "pyarrow", "atomsan.recorder", "atomsan.source", "atomsan.flow.check", "atomsan.config")
             print("heavy parts:", *(part for part in parts if part in sys.modules))
 """
 

@@ -24,13 +24,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from atomsan.annotations import atomic, atomic_set, not_atomic, unit_for
-    from atomsan.checking import check
     from atomsan.errors import AtomSanError, InputError, OutputError
     from atomsan.findings.finding import Finding
     from atomsan.findings.report import Report
-    from atomsan.recorder.inprocess import recording
-    from atomsan.setwise import sets
+    from atomsan.flow.check import check
+    from atomsan.flow.sets import sets
+    from atomsan.recorder.python.inprocess import recording
+    from atomsan.source.annotations import atomic, atomic_set, not_atomic, unit_for
     from atomsan.source.spec import Specification
     from atomsan.trace.builder import TraceBuilder
     from atomsan.trace.reading import load, open_trace, parse
@@ -69,16 +69,16 @@ _HOMES = {
     "Specification": "atomsan.source.spec",
     "Trace": "atomsan.trace.trace",
     "TraceBuilder": "atomsan.trace.builder",
-    "atomic": "atomsan.annotations",
-    "atomic_set": "atomsan.annotations",
-    "check": "atomsan.checking",
+    "atomic": "atomsan.source.annotations",
+    "atomic_set": "atomsan.source.annotations",
+    "check": "atomsan.flow.check",
     "load": "atomsan.trace.reading",
-    "not_atomic": "atomsan.annotations",
+    "not_atomic": "atomsan.source.annotations",
     "open_trace": "atomsan.trace.reading",
     "parse": "atomsan.trace.reading",
-    "recording": "atomsan.recorder.inprocess",
-    "sets": "atomsan.setwise",
-    "unit_for": "atomsan.annotations",
+    "recording": "atomsan.recorder.python.inprocess",
+    "sets": "atomsan.flow.sets",
+    "unit_for": "atomsan.source.annotations",
 }
 
 

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from importlib.machinery import ModuleSpec
 
     from atomsan.findings.report import Report
-    from atomsan.recorder.inprocess import InProcess
-    from atomsan.recorder.tape import Tape
+    from atomsan.recorder.log.tape import Tape
+    from atomsan.recorder.python.inprocess import InProcess
     from atomsan.source.loading import Preparation
     from atomsan.source.spec import Specification
 
@@ -134,7 +134,7 @@ class Plugin:
 
     def __init__(self, config: pytest.Config, options: argparse.Namespace) -> None:
         from atomsan.errors import AtomSanError
-        from atomsan.field_paths import hops
+        from atomsan.source.field_paths import hops
 
         try:
             self._values = _resolved(config, options)
@@ -155,8 +155,8 @@ class Plugin:
         """What is imported from here on is watched."""
         if self._recorder is not None:
             return
-        from atomsan.recorder.inprocess import InProcess
-        from atomsan.recorder.options import RecordingOptions
+        from atomsan.recorder.python.inprocess import InProcess
+        from atomsan.recorder.python.options import RecordingOptions
         from atomsan.source.cache import default_directory
 
         recorder = InProcess(
@@ -263,7 +263,7 @@ class Plugin:
             failure = None  # it holds this frame, which would hold it
 
     def _check(self, tape: Tape, item: pytest.Item, wanted: Wanted) -> Report:
-        from atomsan.checking import check
+        from atomsan.flow.check import check
 
         spec = self._specification.adding(atomic=wanted.atomic, not_atomic=wanted.not_atomic)
         report = check(tape, self._values["algorithm"] or "auto", spec)

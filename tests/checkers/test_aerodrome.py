@@ -394,7 +394,7 @@ def fed_in_pieces(trace: Trace, engine: AeroDrome, most: int, rng: random.Random
 
 def part(batch: FlatBatch, start: int, end: int) -> FlatBatch:
     columns = (column[start:end] for column in (batch.thread, batch.op, batch.target, batch.site))
-    counts = (batch.threads, batch.variables, batch.locks, batch.regions, batch.handovers)
+    counts = (batch.threads, batch.locations, batch.locks, batch.regions, batch.handovers)
     return FlatBatch(batch.first + start, *columns, *counts)  # type: ignore[arg-type]
 
 

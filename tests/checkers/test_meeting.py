@@ -12,10 +12,10 @@ from atomsan.checkers.loop import run_checkers
 from atomsan.checkers.meeting import Meeting
 from atomsan.checkers.sets import Declared, Only, SetModel
 from atomsan.checkers.units import Rows
-from atomsan.material import Material
-from atomsan.setwise import SetRun, Sets
+from atomsan.flow.material import Material
+from atomsan.flow.sets import SetRun, Sets
 from checkers.set_rows import random_case
-from test_setwise import built
+from flow.test_sets import built
 
 
 def meetings(trace: atomsan.Trace) -> Only:
@@ -33,7 +33,7 @@ def broken(trace: atomsan.Trace, sets: Sets, declared: Sets | None, only: Only |
 
 def met(text: str) -> set[str]:
     trace = atomsan.parse(text)
-    return {trace.symbols.variables[number] for number in meetings(trace).meeting.nonzero()[0].tolist()}
+    return {trace.symbols.locations[number] for number in meetings(trace).meeting.nonzero()[0].tolist()}
 
 
 def test_who_meets() -> None:

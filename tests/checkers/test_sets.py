@@ -18,7 +18,7 @@ def symbols(*variables: tuple[str, str | None, str, str | None], regions: dict[s
     made = Symbols()
     for of, owner, field, kind in variables:
         facts = {"object": of, "owner": owner, "field": field, "class": kind}
-        made.variables.intern(f"{kind}.{field} ({of})", **{name: value for name, value in facts.items() if value})
+        made.locations.intern(f"{kind}.{field} ({of})", **{name: value for name, value in facts.items() if value})
     for name, known in regions.items():
         made.regions.intern(name, **{"origin": "function"} | known)
     return made
@@ -148,7 +148,7 @@ def test_what_was_learned_stays_when_there_is_more_to_know() -> None:
     model = SetModel(made, Objects())
     model.grow()
     model.on[0, model.kind_names.index("bank")] = 1
-    made.variables.intern("Log.n (Log #1)", object="Log #1", field="n", **{"class": "Log"})
+    made.locations.intern("Log.n (Log #1)", object="Log #1", field="n", **{"class": "Log"})
     made.regions.intern("bank:Log.add", origin="function")
     model.grow()
     assert model.kind_names == ["Account", "bank", "Log"]
@@ -176,9 +176,9 @@ def spanning(sets: dict[str, list[str]], holders: dict[str, list[str]] = HOLDERS
     layout = Objects(sets=sets, holders=holders)
     return {
         name.rpartition(" (")[0] if " (Account" in name or " (File" in name else name: {
-            belongs.set for belongs in layout.sets_of(made.variables, number)
+            belongs.set for belongs in layout.sets_of(made.locations, number)
         }
-        for number, name in enumerate(made.variables)
+        for number, name in enumerate(made.locations)
     }
 
 
@@ -253,7 +253,7 @@ def test_circles_and_many_ways_come_to_an_end() -> None:
         regions={},
     )
     layout = Objects(sets={"Ring": ["head.**"]}, holders=holders)
-    found = [layout.sets_of(made.variables, number) for number in range(len(made.variables))]
+    found = [layout.sets_of(made.locations, number) for number in range(len(made.locations))]
     assert {tuple(belongs) for belongs in found} == {(("Ring #1 (set)", "Ring"),)}  # its size is reached as well
 
 
@@ -262,7 +262,7 @@ def test_a_long_list_is_walked_once() -> None:
     holders = {f"Node #{n}": [f"Node #{n - 1}.next" if n else "List #1.head"] for n in range(size)}
     made = symbols(*[(f"Node #{n}", None, "value", "Node") for n in range(size)], regions={})
     layout = Objects(sets={"List": ["head.**"]}, holders=holders)
-    assert all(layout.sets_of(made.variables, n)[0].set == "List #1 (set)" for n in range(size))
+    assert all(layout.sets_of(made.locations, n)[0].set == "List #1 (set)" for n in range(size))
 
 
 def test_methods_of_what_a_set_takes_are_units_on_it() -> None:
@@ -285,6 +285,6 @@ def test_the_sets_of_a_step_where_sets_span() -> None:
     layout = Objects({"Account": ["Base"]}, {"Account": ["checking", "log.entries"]}, HOLDERS)
     model = SetModel(made, layout)
     model.grow()
-    entries = layout.spanned(made.variables, 3)
-    assert entries == {"Account #1 (set)": frozenset({"Account", "Base", "Log"})} == layout.spanned(made.variables, 0)
-    assert Objects(sets={"Account": ["checking"]}, holders=HOLDERS).spanned(made.variables, 0) == {}
+    entries = layout.spanned(made.locations, 3)
+    assert entries == {"Account #1 (set)": frozenset({"Account", "Base", "Log"})} == layout.spanned(made.locations, 0)
+    assert Objects(sets={"Account": ["checking"]}, holders=HOLDERS).spanned(made.locations, 0) == {}

@@ -37,7 +37,7 @@ def built(found: list[model.Step]) -> Trace:
 
 
 def cut(batch: FlatBatch, size: int) -> Iterator[FlatBatch]:
-    counts = (batch.threads, batch.variables, batch.locks, batch.regions, batch.handovers)
+    counts = (batch.threads, batch.locations, batch.locks, batch.regions, batch.handovers)
     for at in range(0, len(batch), size):
         part = slice(at, at + size)
         columns = (batch.thread[part], batch.op[part], batch.target[part], batch.site[part])

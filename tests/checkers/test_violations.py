@@ -395,7 +395,7 @@ def test_witnesses_that_look_the_same_are_one_with_a_count() -> None:
 def test_beyond_the_limit_places_alone_tell_groups_apart(limit: int, groups: int, dropped: int) -> None:
     engine = ViolationEngine(witnesses=True, limit=limit)
     for batch in flattened(lost_updates(500, 50)):
-        engine.grow(batch.threads, batch.variables, batch.locks, batch.handovers)
+        engine.grow(batch.threads, batch.locations, batch.locks, batch.handovers)
         engine.feed(batch.first, batch.thread, batch.op, batch.target, batch.site)
     assert len(engine.groups) == groups
     assert engine.dropped == dropped

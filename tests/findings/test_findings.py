@@ -185,7 +185,7 @@ def test_every_edge_has_its_words() -> None:
 def accounts(first: str, second: str, *, field: str = "balance", line: int = 14) -> Finding:
     """A lost update on an object, at lines with a text."""
     builder = TraceBuilder()
-    builder.symbols.variables.intern(first, **{"class": "Account", "field": field})
+    builder.symbols.locations.intern(first, **{"class": "Account", "field": field})
     for at, text in ((line, "b = self.balance"), (line + 2, "self.balance = b + 1")):
         builder.symbols.sites.intern(f"s{at}", file="bank.py", line=at, column=4, function="deposit", text=text)
     builder.add(second, "begin", "bank:Account.deposit")

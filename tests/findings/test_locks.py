@@ -16,7 +16,7 @@ from atomsan import Finding, Report, Specification, Trace, TraceBuilder
 from atomsan.findings.counting import Look
 from atomsan.findings.finding import Hold
 from atomsan.findings.locks import HeldAt, with_locks
-from atomsan.material import Opened
+from atomsan.flow.material import Opened
 from atomsan.trace.events import Op
 from strategies import random_steps
 
@@ -153,7 +153,7 @@ def test_the_first_read_after_a_look_in_any_batches(size: int) -> None:
         chosen = rng.sample(reads, min(len(reads), 5))
         looks = []
         for i in chosen:
-            location = trace.symbols.variables.find(events[i].target)
+            location = trace.symbols.locations.find(events[i].target)
             assert location is not None
             looks.append(Look(i, location, rng.randrange(i, len(events))))
         held = HeldAt([], looks)

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from types import CodeType, FunctionType
 from typing import Any, NamedTuple
 
-from atomsan.recorder import _log, _probes
+from atomsan.recorder.python import _log, _probes
 from atomsan.source.plan import Function, Plan, Probe, Region, placeholder, probe_number
 
 HEAD_BYTES = 4096

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from atomsan.recorder.resolving import Recording
+from atomsan.recorder.log.resolving import Recording
 from atomsan.trace.events import Batch
 from atomsan.trace.trace import Trace
 from atomsan.trace.validation import Checked

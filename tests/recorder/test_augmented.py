@@ -3,7 +3,7 @@
 import mmap
 from typing import Any
 
-from atomsan.recorder import _log, _probes
+from atomsan.recorder.python import _log, _probes
 from atomsan.source.instrument import bind, compile_instrumented
 
 SOURCE = """

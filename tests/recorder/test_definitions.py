@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from atomsan.recorder._resolve import Resolver
-from atomsan.recorder.definitions import DefinitionFile, DefinitionList, Definitions
-from atomsan.recorder.ring import shared_file
+from atomsan.recorder.log._resolve import Resolver
+from atomsan.recorder.log.definitions import DefinitionFile, DefinitionList, Definitions
+from atomsan.recorder.log.ring import shared_file
 from recorder.raw import module
 
 MESSAGES: list[list[Any]] = [["name", 1, "é", 5], ["type", 1, "m", "A"], ["set", {"program": "x"}]]

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from atomsan.recorder import session
-from atomsan.recorder.options import RecordingOptions
+from atomsan.recorder.python import session
+from atomsan.recorder.python.options import RecordingOptions
 from recorder.probing import Log, prepared
 
 

@@ -14,9 +14,9 @@ import pytest
 
 import atomsan
 from atomsan import InputError, Specification
-from atomsan.recorder import _probes
-from atomsan.recorder.resolving import Recording
-from atomsan.recorder.tape import Tape
+from atomsan.recorder.log.resolving import Recording
+from atomsan.recorder.log.tape import Tape
+from atomsan.recorder.python import _probes
 from recorder.probing import prepared, recording
 from recorder.raw import OPS, log, module, record
 
@@ -95,7 +95,7 @@ def test_nothing_is_recorded_that_nobody_asked_for(recorded: Callable[..., Tape]
 
 def test_the_names_are_those_of_the_variables(recorded: Callable[..., Tape]) -> None:
     tape = recorded(uses("[Log() for _ in range(3)]", "for one in a.log: one.entries += 1"), "log.entries")
-    objects = set(filter(None, tape.symbols.variables.columns["object"]))
+    objects = set(filter(None, tape.symbols.locations.columns["object"]))
     assert set(tape.meta.holders) == {"Log #1", "Log #2", "Log #3"} <= objects
 
 
@@ -191,7 +191,7 @@ def test_a_list_that_grows(recorded: Callable[..., Tape], add: str) -> None:
                                   "[[Log() for _ in range(700)] for _ in range(3)]"])  # fmt: skip
 def test_a_large_container_is_seen_whole_at_the_first_look(recorded: Callable[..., Tape], made: str) -> None:
     tape = recorded(uses(made), "log.entries")
-    expected = sum(1 for of in set(tape.symbols.variables.columns["object"]) if of and of.startswith("Log #"))
+    expected = sum(1 for of in set(tape.symbols.locations.columns["object"]) if of and of.startswith("Log #"))
     assert expected >= 1500
     assert len(tape.meta.holders) == expected
     assert {tuple(holders) for holders in tape.meta.holders.values()} == {("Account #1.log",)}
@@ -243,7 +243,7 @@ main()
 def test_the_events_are_the_same(recorded: Callable[..., Tape], capfd: pytest.CaptureFixture[str], path: str) -> None:
     def events(*paths: str) -> list[tuple[Any, ...]]:
         tape = recorded(EVERYTHING, *paths, of="*")
-        variables = tape.symbols.variables
+        variables = tape.symbols.locations
         return [
             (
                 event.op,
@@ -262,7 +262,7 @@ def test_the_events_are_the_same(recorded: Callable[..., Tape], capfd: pytest.Ca
 
 def _accesses(tape: Tape) -> Iterator[tuple[Any, int]]:
     for event in atomsan.Trace.from_source(tape.reopened()).events():
-        number = tape.symbols.variables.find(event.target) if event.op.short in "rw" else None
+        number = tape.symbols.locations.find(event.target) if event.op.short in "rw" else None
         if number is not None:
             yield event, number
 
@@ -331,7 +331,7 @@ main()
 """
     )
     plain, followed = recorded(source), recorded(source, "log.entries")
-    assert list(plain.symbols.variables) == list(followed.symbols.variables)
+    assert list(plain.symbols.locations) == list(followed.symbols.locations)
     assert followed.meta.holders == {name: ["Account #1.log"] for name in ("Log #1", "Log #2", "Logs #1")}
 
 
@@ -488,7 +488,7 @@ def test_numbers_hold_when_others_are_sifted_out() -> None:
     found = resolved([
         *(reads(M, 2), reads(A, 1), free(M), holds(A, L), reads(L, 2), reads(L, 2, 2), reads(A, 1, 2)),
     ], keeps_unshared=False)  # fmt: skip
-    assert list(found.symbols.variables) == ["Account.log (Account #1)", "Log.entries (Log #1)"]
+    assert list(found.symbols.locations) == ["Account.log (Account #1)", "Log.entries (Log #1)"]
     assert found.meta.holders == {"Log #1": ["Account #1.log"]}
 
 

@@ -27,8 +27,8 @@ def run(directory: Path, program: str) -> str:
 
 def test_one_trace_after_the_other(tmp_path: Path) -> None:
     program = """
-        from atomsan.recorder.inprocess import InProcess
-        from atomsan.recorder.options import RecordingOptions
+        from atomsan.recorder.python.inprocess import InProcess
+        from atomsan.recorder.python.options import RecordingOptions
 
         with InProcess(RecordingOptions()) as recorder:
             import watched
@@ -45,8 +45,8 @@ def test_a_reader_that_fails_does_not_make_the_program_wait(tmp_path: Path) -> N
     # more than the ring holds, so that the program would wait for room
     program = """
         from atomsan.errors import OutputError
-        from atomsan.recorder.inprocess import InProcess
-        from atomsan.recorder.options import RecordingOptions
+        from atomsan.recorder.python.inprocess import InProcess
+        from atomsan.recorder.python.options import RecordingOptions
 
         def full(batch):
             raise OutputError("the disk is full")

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from atomsan.recorder import _log
+from atomsan.recorder.python import _log
 from recorder.probing import OPS, Log, draining, function, recording
 
 
@@ -201,7 +201,7 @@ def test_a_program_can_end_with_threads_that_still_log() -> None:
     program = """
         import threading
         from recorder.probing import Log, function
-        from atomsan.recorder import _log
+        from atomsan.recorder.python import _log
         class Thing: pass
         log = Log(1 << 20)
         _log.attach(log.memory, log.definitions.append)

@@ -12,15 +12,15 @@ import pytest
 
 MAIN = """
 import json
-from atomsan.recorder.inprocess import InProcess
-from atomsan.recorder.options import RecordingOptions
+from atomsan.recorder.python.inprocess import InProcess
+from atomsan.recorder.python.options import RecordingOptions
 
 with InProcess(RecordingOptions()) as recorder:
     import bank
     for name in ("first", "second"):
         with recorder.trace(name) as tape:
             bank.main()
-tables = (tape.symbols.locks, tape.symbols.handovers, tape.symbols.variables)
+tables = (tape.symbols.locks, tape.symbols.handovers, tape.symbols.locations)
 print(json.dumps([list(table) for table in tables]))
 """
 ACCOUNT = """

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from atomsan.recorder import _log
+from atomsan.recorder.python import _log
 from recorder.probing import RECORD, draining, function, recording
 
 READS = 80_000  # of each reader, at least

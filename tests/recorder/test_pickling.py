@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from atomsan.recorder import _probes
+from atomsan.recorder.python import _probes
 from atomsan.source.plan import KINDS
 from recorder.probing import function, prepared, recording
 

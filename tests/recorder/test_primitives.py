@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from atomsan.recorder import _log, primitives
+from atomsan.recorder.python import _log, primitives
 from recorder.probing import prepared, recording
 from recorder.watching import logged, shown
 

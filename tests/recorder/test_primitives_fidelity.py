@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from atomsan.recorder import _sync, patches, primitives, tasks
+from atomsan.recorder.python import _sync, patches, primitives, tasks
 from recorder.probing import prepared, recording
 
 ROWS = (

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from atomsan.recorder import _log, _probes
+from atomsan.recorder.python import _log, _probes
 from recorder.probing import OPS, Log, function, prepared, recording
 
 

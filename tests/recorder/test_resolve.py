@@ -543,4 +543,4 @@ def test_memory_follows_what_is_alive() -> None:
     for _ in range(50):
         log.feed(*churn)
     assert log.recording._resolver.memory() == before
-    assert len(log.symbols.variables) == 51_000
+    assert len(log.symbols.locations) == 51_000

@@ -29,7 +29,7 @@ def test_any_records_give_a_well_formed_trace(rows: list[tuple[int, ...]], cut: 
     for start in range(0, len(rows), cut):
         log.feed(*rows[start : start + cut])
     trace = log.trace()
-    assert len(set(trace.symbols.variables)) == len(trace.symbols.variables), "two locations share a name"
+    assert len(set(trace.symbols.locations)) == len(trace.symbols.locations), "two locations share a name"
     assert len(set(trace.symbols.locks)) == len(trace.symbols.locks)
 
 
@@ -134,6 +134,6 @@ def test_long_logs(seed: int) -> None:
         at += len(piece)
     trace = log.trace()
     assert len(trace) > count // 4
-    assert len(set(trace.symbols.variables)) == len(trace.symbols.variables)
+    assert len(set(trace.symbols.locations)) == len(trace.symbols.locations)
     handovers = trace.symbols.handovers
     assert len(set(handovers)) == len(handovers)

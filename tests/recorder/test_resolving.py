@@ -32,7 +32,7 @@ def locations(*records: tuple[int, ...], definitions: list[list[object]] = DEFIN
     """(name, object, class, field, owner) of each variable."""
     log = Resolved(definitions).feed(*records)
     log.trace()
-    table = log.symbols.variables
+    table = log.symbols.locations
     return [
         (table[i], *(table.get(i, field) for field in ("object", "class", "field", "owner"))) for i in range(len(table))
     ]
@@ -241,7 +241,7 @@ def test_what_another_trace_costs_is_not_what_was_defined() -> None:
 
 def test_a_trace_ends_although_something_is_logged_while_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     # in the program's own process: the death of a list of ours, at an address where the program had one
-    from atomsan.recorder.resolving import Recording
+    from atomsan.recorder.log.resolving import Recording
 
     recording = Recording(shared=False)
     count = 0

@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from atomsan.recorder import ring as rings
-from atomsan.recorder.ring import (
+from atomsan.recorder.log import ring as rings
+from atomsan.recorder.log.ring import (
     HEAD_BYTES,
     HIGH_DESCRIPTOR,
     RECORD_BYTES,
@@ -126,16 +126,14 @@ def test_another_process_that_is_killed(monkeypatch: pytest.MonkeyPatch, has_mem
 
 
 def test_making_a_ring_needs_no_numpy() -> None:
-    source = Path(rings.__file__).parent.parent.parent
-    program = (
-        "import sys\nfrom atomsan.recorder.ring import create_ring\ncreate_ring(1)\nassert 'numpy' not in sys.modules\n"
-    )
+    source = Path(rings.__file__).parents[3]
+    program = "import sys, atomsan.recorder.log.ring as ring\nring.create_ring(1)\nassert 'numpy' not in sys.modules\n"
     subprocess.run([sys.executable, "-c", program], check=True, env={**os.environ, "PYTHONPATH": str(source)})
 
 
 def test_the_layout_is_that_of_the_header() -> None:
     assert RECORD.itemsize == RECORD_BYTES
-    header = (Path(__file__).parents[2] / "src" / "atomsan" / "recorder" / "_raw.h").read_text()
+    header = (Path(__file__).parents[2] / "src" / "atomsan" / "recorder" / "log" / "_raw.h").read_text()
     assert f"#define RAW_HEAD_BYTES {HEAD_BYTES}" in header
     assert f"#define RAW_MAGIC 0x{rings.MAGIC:016x}ULL" in header
     assert np.dtype(RECORD).fields["thread"][1] == 24  # type: ignore[index]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from atomsan.recorder.resolving import Recording
+from atomsan.recorder.log.resolving import Recording
 from atomsan.trace.events import Batch
 from recorder.raw import log, module, record
 
@@ -27,13 +27,13 @@ def events(pieces: list[list[tuple[int, ...]]], *, keeps_unshared: bool) -> list
         recording.feed(log(piece))
     recording.finish()
     symbols = recording.symbols
-    assert len(set(symbols.variables)) == len(symbols.variables)
+    assert len(set(symbols.locations)) == len(symbols.locations)
     found: list[Any] = []
     for batch in batches:
         for thread, op, target, site in zip(batch.thread, batch.op, batch.target, batch.site, strict=True):
             if op <= 1:
                 line = symbols.sites.site(site).line
-                names = symbols.variables[target], symbols.variables.get(int(target), "object")
+                names = symbols.locations[target], symbols.locations.get(int(target), "object")
                 found.append((line, int(op), symbols.threads[thread], *names))
     return found
 

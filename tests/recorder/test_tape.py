@@ -13,16 +13,19 @@ import pytest
 
 import atomsan
 from atomsan import OutputError
-from atomsan.recorder.resolving import Recording
-from atomsan.recorder.tape import Tape
+from atomsan.recorder.log.resolving import Recording
+from atomsan.recorder.log.tape import Tape
 from atomsan.trace.events import Batch
 from atomsan.trace.meta import TraceMeta
 from atomsan.trace.reading import open_trace
-from atomsan.trace.symbols import KINDS, Symbols
+from atomsan.trace.symbols import Symbols
 from atomsan.trace.trace import Trace
 from recorder.raw import NAMES, M, log, record
 
 TESTS = Path(__file__).parent.parent
+
+# As a bundle calls its tables.
+TABLES = ("threads", "variables", "locks", "regions", "handovers", "sites")
 
 
 class Writing:
@@ -37,7 +40,7 @@ class Writing:
         self.events = 0
 
     def write(self, count: int = 10) -> None:
-        target = self.symbols.variables.intern(f"x{len(self.symbols.variables)}")
+        target = self.symbols.locations.intern(f"x{len(self.symbols.locations)}")
         columns = (np.zeros(count, np.uint32), np.zeros(count, np.uint8), np.full(count, target, np.uint32))
         self.tape.write(Batch(self.events, *columns, np.full(count, 0xFFFFFFFF, np.uint32)))
         self.events += count
@@ -97,7 +100,7 @@ def test_a_path_is_written_from_the_beginning(tmp_path: Path) -> None:
     assert [event.target for event in found.events()] == expected(3)
     assert (found.meta.complete, found.meta.seconds, found.meta.warnings) == (True, 2.0, [])
     assert writing.variables() == expected(3)
-    assert set(os.listdir(path)) == {"meta.json", "events.arrows", *(f"{kind}.arrows" for kind in KINDS)}
+    assert set(os.listdir(path)) == {"meta.json", "events.arrows", *(f"{name}.arrows" for name in TABLES)}
 
 
 def test_the_last_words_of_a_program_that_falls_silent_are_flushed(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from atomsan.recorder import primitives
+from atomsan.recorder.python import primitives
 from recorder.probing import prepared, recording
 from recorder.watching import logged
 
@@ -70,7 +70,7 @@ def test_a_task_that_has_ended_is_joined_by_a_probe_or_wait_for() -> None:
     assert "2 join 3" not in run(ended)
     assert "2 join 3" in run(ended + "await asyncio.wait_for(task, 5)")
     assert "2 join 3" in run(ended + "task.result()")
-    assert "2 join 3" in run(ended + "awaited(task)", "from atomsan.recorder._sync import awaited")
+    assert "2 join 3" in run(ended + "awaited(task)", "from atomsan.recorder.python._sync import awaited")
 
 
 def test_a_future_hands_over() -> None:

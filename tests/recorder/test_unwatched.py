@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from atomsan.recorder.patches import Hooked, Patches
+from atomsan.recorder.python.patches import Hooked, Patches
 
 # Runs before everything else: an asyncio that is not the one we know.
 ANOTHER_ASYNCIO = """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from atomsan.recorder import _log, primitives
+from atomsan.recorder.python import _log, primitives
 from recorder.probing import Log, prepared, recording
 from recorder.raw import OPS
 

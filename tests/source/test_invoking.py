@@ -99,7 +99,7 @@ def compiled(source: str, instrumented: bool) -> CodeType:
     if not instrumented:
         return compile(source, "m.py", "exec")
     code, plan = compile_instrumented(source, module="m", file="m.py")
-    from atomsan.recorder._probes import make_probes  # they log nothing: nobody is recording
+    from atomsan.recorder.python._probes import make_probes  # they log nothing: nobody is recording
 
     return bind(code, make_probes(plan, 1).__getitem__)
 

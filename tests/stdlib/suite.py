@@ -38,7 +38,7 @@ def forget_what_is_imported(also: tuple[str, ...]) -> None:
 
 def watch_again() -> None:
     """Whoever watches `threading` does so in the module that was imported first."""
-    primitives = sys.modules.get("atomsan.recorder.primitives")
+    primitives = sys.modules.get("atomsan.recorder.python.primitives")
     if primitives is not None and primitives.threading is not sys.modules.get("threading"):
         primitives.uninstall()
         import threading

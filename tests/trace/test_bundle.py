@@ -50,8 +50,8 @@ def test_a_text_comes_back_byte_for_byte(tmp_path: Path, suffix: str) -> None:
 @pytest.mark.parametrize("suffix", [".atomtrace", ".parquet"])
 def test_structure_is_kept(tmp_path: Path, suffix: str) -> None:
     builder = TraceBuilder()
-    builder.symbols.variables.intern("Account.balance#1", **{"object": "1", "class": "Account", "field": "balance"})
-    builder.symbols.variables.intern("plain")
+    builder.symbols.locations.intern("Account.balance#1", **{"object": "1", "class": "Account", "field": "balance"})
+    builder.symbols.locations.intern("plain")
     builder.symbols.locks.intern("the loop", kind="loop")
     builder.symbols.regions.intern("bank:Account.add", origin="function", flow="acc\nself.pool")
     place = {"file": "bank.py", "line": 12, "column": 8, "function": "add", "text": "self.log.append(1)"}
@@ -61,10 +61,10 @@ def test_structure_is_kept(tmp_path: Path, suffix: str) -> None:
     builder.build().save(tmp_path / f"t{suffix}")
     trace = atomsan.load(tmp_path / f"t{suffix}")
     symbols = trace.symbols
-    assert [symbols.variables.get(0, field) for field in ("object", "class", "field", "owner")] == [
+    assert [symbols.locations.get(0, field) for field in ("object", "class", "field", "owner")] == [
         "1", "Account", "balance", None,
     ]  # fmt: skip
-    assert symbols.variables.get(1, "class") is None
+    assert symbols.locations.get(1, "class") is None
     assert [symbols.locks.get(i, "kind") for i in (0, 1)] == ["loop", "lock"]
     assert symbols.regions.get(0, "origin") == "function"
     assert symbols.regions.get(0, "flow") == "acc\nself.pool"
@@ -181,7 +181,7 @@ def change_meta(bundle: Path, **changes: object) -> None:
         (lambda b: (b / "events.arrows").write_bytes(b"x" * 1000), "events.arrows: not an Arrow stream"),
         (lambda b: shutil.copy(b / "threads.arrows", b / "events.arrows"), "a foreign schema"),
         (lambda b: shutil.copy(b / "events.arrows", b / "sites.arrows"), "a foreign schema"),
-        (lambda b: cut(b / "variables.arrows", 0), "variable number 0 is not in the table of variables"),
+        (lambda b: cut(b / "variables.arrows", 0), "location number 0 is not in the table of locations"),
     ],
 )  # fmt: skip
 def test_a_damaged_bundle_is_refused(bundle: Path, damage: object, message: str) -> None:
@@ -197,7 +197,7 @@ def test_numbers_that_no_table_has_are_refused(bundle: Path) -> None:
     for row, message in [
         ((0, 99, 0, 0), "operation 99 does not exist"),
         ((77, 0, 0, 0), "thread number 77 is not in the table of threads"),
-        ((0, 0, 77, 0), "variable number 77 is not in the table of variables"),
+        ((0, 0, 77, 0), "location number 77 is not in the table of locations"),
         ((0, 2, 0, 0), "lock number 0 is not in the table of locks"),
         ((0, 0, 0, 77), "site number 77 is not in the table of sites"),
     ]:

@@ -143,7 +143,7 @@ def test_names() -> None:
     names = {table.kind: list(table) for table in generated.symbols.tables()}
     assert names == {
         "threads": [f"T{i}" for i in range(12)],
-        "variables": [f"V{i}" for i in range(8 + 2)],
+        "locations": [f"V{i}" for i in range(8 + 2)],
         "locks": ["L0", "L1"],
         "regions": ["m0", "m1", "m2"],
         "handovers": ["h0"],
@@ -152,7 +152,7 @@ def test_names() -> None:
 
 
 def test_many_names() -> None:
-    variables = generate(options_for("serializable", variables=1_234_567)).symbols.variables
+    variables = generate(options_for("serializable", variables=1_234_567)).symbols.locations
     assert len(variables) == 1_234_567
     numbers = [0, 9, 10, 99_999, 100_000, 999_999, 1_000_000, 1_234_566]
     assert [variables[number] for number in numbers] == [f"V{number}" for number in numbers]

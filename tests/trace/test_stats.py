@@ -33,7 +33,7 @@ def expected(events: Iterable[atomsan.trace.events.Event]) -> dict[str, object]:
         ops[op] += 1
         used["threads"].add(thread)
         used[op.target_kind].add(target)
-        if op.target_kind == "variables":
+        if op.target_kind == "locations":
             touched[target].add(thread)
         held[target] += (op is Op.ACQUIRE) - (op is Op.RELEASE) if op.target_kind == "locks" else 0
         inner = (op is Op.ACQUIRE and held[target] > 1) or (op is Op.RELEASE and held[target] > 0)
@@ -54,7 +54,7 @@ def expected(events: Iterable[atomsan.trace.events.Event]) -> dict[str, object]:
         "by_op": {op: ops[op] for op in Op},
         "threads": len(used["threads"]),
         "locks": len(used["locks"]),
-        "variables": len(used["variables"]),
+        "variables": len(used["locations"]),
         "shared_variables": sum(len(threads) > 1 for threads in touched.values()),
         "regions": len(used["regions"]),
         "handovers": len(used["handovers"]),

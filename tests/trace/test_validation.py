@@ -106,7 +106,7 @@ def test_generated_traces_are_well_formed(steps: list[Step]) -> None:
 def arbitrary_steps(rng: random.Random) -> list[Step]:
     """Steps with no regard for any rule, few enough names that rules are kept and broken alike."""
     words = [op.word for op in Op]
-    names = {"threads": "TUV", "variables": "xy", "locks": "lm", "regions": "ab", "handovers": "h"}
+    names = {"threads": "TUV", "locations": "xy", "locks": "lm", "regions": "ab", "handovers": "h"}
     chosen = []
     for _ in range(rng.randrange(1, 25)):
         op = Op(words.index(rng.choice(words)))

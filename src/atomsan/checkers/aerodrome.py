@@ -32,7 +32,7 @@ class AeroDromeChecker:
         self._closing: Closing | None = None
 
     def feed(self, batch: FlatBatch) -> bool:
-        self._engine.grow(batch.threads, batch.variables, batch.locks, batch.handovers)
+        self._engine.grow(batch.threads, batch.locations, batch.locks, batch.handovers)
         found = self._engine.feed(batch.thread, batch.op, batch.target)
         if found >= 0:
             self._closing = self._closed_at(batch, found)

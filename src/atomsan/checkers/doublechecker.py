@@ -10,7 +10,7 @@ a stored trace, and the departures follow from that:
 - Events outside regions share nodes; if one of them is in a component, all count as in it.
 
 *What the filter drops is on no cycle.* Whether two events conflict is a matter of their threads, operations and targets
-alone. Two that conflict in the trace conflict in the filter too, as equal variables have equal hashes. So a cycle of
+alone. Two that conflict in the trace conflict in the filter too, as equal locations have equal hashes. So a cycle of
 transactions is a cycle to the filter, and all of it is in one component. A node is collected only if it has ended and
 nothing leads to it: nothing ever will, so it is on no cycle, now or later.
 

@@ -35,7 +35,7 @@ class FlatBatch:
     target: Column
     site: Column
     threads: int
-    variables: int
+    locations: int
     locks: int
     regions: int
     handovers: int
@@ -102,7 +102,7 @@ def _ends(first: int, open_regions: list[tuple[int, int]], symbols: Symbols) -> 
 def _counts(symbols: Symbols) -> tuple[int, int, int, int, int]:
     return (
         len(symbols.threads),
-        len(symbols.variables),
+        len(symbols.locations),
         len(symbols.locks),
         len(symbols.regions),
         len(symbols.handovers),

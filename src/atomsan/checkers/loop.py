@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 from atomsan.checkers.flat import Flattening
 from atomsan.trace.trace import Trace
+from atomsan.trace.worker import Worker
 from atomsan.types import RepeatingChecker
-from atomsan.worker import Worker
 
 if TYPE_CHECKING:
     from atomsan.checkers.flat import FlatBatch, Noted

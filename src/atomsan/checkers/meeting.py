@@ -23,17 +23,17 @@ class Meeting:
 
     def __init__(self) -> None:
         self.engine = Meetings()
-        self._variables = 0
+        self._locations = 0
 
     def feed(self, batch: FlatBatch) -> bool:
-        self._variables = batch.variables
-        self.engine.grow(batch.threads, batch.variables)
+        self._locations = batch.locations
+        self.engine.grow(batch.threads, batch.locations)
         self.engine.feed(batch.thread, batch.op, batch.target)
         return False
 
     def found(self) -> tuple[Flags, Flags]:
-        """Of each variable: whether transactions meet there, and whether several threads use it."""
-        return self.engine.found(self._variables)
+        """Of each location: whether transactions meet there, and whether several threads use it."""
+        return self.engine.found(self._locations)
 
     def result(self, stopped: str | None = None) -> Result:
         return Result(self.name, "unknown", reason=stopped)

@@ -71,7 +71,7 @@ CHECKERS: dict[str, Entry] = {
             "aerodrome",
             "the trace is conflict-serializable",
             "exact; stops at the event that closes the first cycle, and says whose",
-            "linear; memory follows variables and active transactions",
+            "linear; memory follows locations and active transactions",
             "aerodrome-2020",
             _aerodrome,
         ),

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
-from atomsan.field_paths import ANY_DEPTH, check_sets, class_part, parts_of, pattern_of
+from atomsan.source.field_paths import ANY_DEPTH, check_sets, class_part, parts_of, pattern_of
 from atomsan.trace.regions import CALLBACK, PARTS
 from atomsan.trace.symbols import class_of
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 # Regions that somebody said are atomic: they are units on whatever they touch.
 MARKED = frozenset({"annotated", "foreign"})
 
-# The set of the variables of a plain trace whose names have no dot.
+# The set of the locations of a plain trace whose names have no dot.
 ALL = "*"
 
 
@@ -49,8 +49,8 @@ class Layout(Protocol):
     fixed: Sequence[Belongs]
     """The sets that there are in any case."""
 
-    def sets_of(self, variables: SymbolTable, variable: int) -> Sequence[Belongs]:
-        """The sets that a variable is in."""
+    def sets_of(self, locations: SymbolTable, location: int) -> Sequence[Belongs]:
+        """The sets that a location is in."""
         ...
 
     def mark(self, on: Matrix, regions: SymbolTable, kinds: Sequence[str]) -> None:
@@ -64,15 +64,15 @@ class Prefixes:
     learns = False
     fixed: Sequence[Belongs] = ()
 
-    def sets_of(self, variables: SymbolTable, variable: int) -> Sequence[Belongs]:
-        return (Belongs(variables[variable].rpartition(".")[0] or ALL, ""),)
+    def sets_of(self, locations: SymbolTable, location: int) -> Sequence[Belongs]:
+        return (Belongs(locations[location].rpartition(".")[0] or ALL, ""),)
 
     def mark(self, on: Matrix, regions: SymbolTable, kinds: Sequence[str]) -> None:
         on[:] = 1
 
 
 class Declared:
-    """Sets of variables that are written down, by name or glob, and which regions are units on them.
+    """Sets of locations that are written down, by name or glob, and which regions are units on them.
 
     Without `declared` each region is a unit on each set; with it, a region that it does not name is on none.
     """
@@ -84,8 +84,8 @@ class Declared:
         self.fixed: Sequence[Belongs] = [Belongs(name, name) for name in self._sets]
         self._declared = None if declared is None else [(Names([region]), set(on)) for region, on in declared.items()]
 
-    def sets_of(self, variables: SymbolTable, variable: int) -> Sequence[Belongs]:
-        name = variables[variable]
+    def sets_of(self, locations: SymbolTable, location: int) -> Sequence[Belongs]:
+        name = locations[location]
         return [Belongs(set_name, set_name) for set_name, names in self._sets.items() if name in names]
 
     def mark(self, on: Matrix, regions: SymbolTable, kinds: Sequence[str]) -> None:
@@ -132,15 +132,15 @@ class Objects:
         self._taken: dict[str, set[str]] = {}
         """By kind, the classes of objects that sets of this kind have taken something of."""
 
-    def sets_of(self, variables: SymbolTable, variable: int) -> Sequence[Belongs]:
-        of = variables.get(variable, "owner") or variables.get(variable, "object")
+    def sets_of(self, locations: SymbolTable, location: int) -> Sequence[Belongs]:
+        of = locations.get(location, "owner") or locations.get(location, "object")
         if of is None:
-            return (Belongs(variables[variable], ""),)
+            return (Belongs(locations[location], ""),)
         kind = class_of(of)
         divided = [rule for rule in self._divided if kind in rule.classes]
         if not divided and not self.spans:
             return (Belongs(of, kind),)
-        field = self._field(variables, variable, kind)
+        field = self._field(locations, location, kind)
         found = [Belongs(f"{of}{rule.suffix}", kind) for rule in divided if rule.takes(field)]
         if self.spans:
             found += self._spanning(of, kind, field)
@@ -157,17 +157,17 @@ class Objects:
                 self._taken.setdefault(belongs.kind, set()).add(kind)
                 yield belongs
 
-    def spanned(self, variables: SymbolTable, variable: int) -> dict[str, frozenset[str]]:
-        """The sets that a variable is in, each with the classes whose methods are units on it; none if no set spans."""
+    def spanned(self, locations: SymbolTable, location: int) -> dict[str, frozenset[str]]:
+        """The sets that a location is in, each with the classes whose methods are units on it; none if no set spans."""
         if not self.spans:
             return {}
-        return {name: frozenset(self._families(kind)) for name, kind in self.sets_of(variables, variable)}
+        return {name: frozenset(self._families(kind)) for name, kind in self.sets_of(locations, location)}
 
-    def _field(self, variables: SymbolTable, variable: int, kind: str) -> str:
+    def _field(self, locations: SymbolTable, location: int, kind: str) -> str:
         """The field of the object that a location is, or that the container is in: `items` of `Account.items[0]`."""
-        if variables.get(variable, "owner") is None:
-            return variables.get(variable, "field") or ""
-        path = str(variables.get(variable, "class") or "")
+        if locations.get(location, "owner") is None:
+            return locations.get(location, "field") or ""
+        path = str(locations.get(location, "class") or "")
         return path.removeprefix(f"{kind}.").partition(".")[0].partition("[")[0]
 
     def mark(self, on: Matrix, regions: SymbolTable, kinds: Sequence[str]) -> None:
@@ -331,23 +331,23 @@ class Names:
 
 
 class Only(NamedTuple):
-    """The variables that transactions of different threads meet at, and those that several threads use."""
+    """The locations that transactions of different threads meet at, and those that several threads use."""
 
     meeting: npt.NDArray[np.bool_]
     shared: npt.NDArray[np.bool_]
 
 
-def _wanted(variables: SymbolTable, layout: Layout, only: Only) -> list[int]:
-    """The variables of the sets in which there is a meeting; those that one thread alone uses make no conflicts."""
+def _wanted(locations: SymbolTable, layout: Layout, only: Only) -> list[int]:
+    """The locations of the sets in which there is a meeting; those that one thread alone uses make no conflicts."""
     sets = {
         belongs.set
-        for variable in np.flatnonzero(only.meeting).tolist()
-        for belongs in layout.sets_of(variables, variable)
+        for location in np.flatnonzero(only.meeting).tolist()
+        for belongs in layout.sets_of(locations, location)
     }
     if not sets:
         return []
     shared = np.flatnonzero(only.shared).tolist()
-    return [one for one in shared if any(belongs.set in sets for belongs in layout.sets_of(variables, one))]
+    return [one for one in shared if any(belongs.set in sets for belongs in layout.sets_of(locations, one))]
 
 
 class SetModel:
@@ -358,7 +358,7 @@ class SetModel:
 
     def __init__(self, symbols: Symbols, layout: Layout, only: Only | None = None) -> None:
         self.layout = layout
-        self._wanted = None if only is None else _wanted(symbols.variables, layout, only)
+        self._wanted = None if only is None else _wanted(symbols.locations, layout, only)
         self.names: list[str] = []
         """Of the sets."""
         self.kind_names: list[str] = []
@@ -378,22 +378,22 @@ class SetModel:
 
     def grow(self) -> bool:
         """Take in what is new. True: there was something."""
-        variables, regions = len(self._symbols.variables), len(self._symbols.regions)
-        if variables == len(self.offsets) - 1 and regions == len(self.parts):
+        locations, regions = len(self._symbols.locations), len(self._symbols.regions)
+        if locations == len(self.offsets) - 1 and regions == len(self.parts):
             return False
-        self._add_variables(variables)
+        self._add_locations(locations)
         self._add_regions(regions)
         return True
 
-    def _add_variables(self, count: int) -> None:
+    def _add_locations(self, count: int) -> None:
         known = len(self.offsets) - 1
         counts = np.zeros(count - known, np.uint64)
         members: list[int] = []
         kinds: list[int] = []
-        variables, sets_of = self._symbols.variables, self.layout.sets_of
-        for variable in range(known, count) if self._wanted is None else self._wanted:
-            belongs = sets_of(variables, variable)
-            counts[variable - known] = len(belongs)
+        locations, sets_of = self._symbols.locations, self.layout.sets_of
+        for location in range(known, count) if self._wanted is None else self._wanted:
+            belongs = sets_of(locations, location)
+            counts[location - known] = len(belongs)
             for name, kind in belongs:
                 is_new = name not in self._numbers
                 number, of_kind = self._number(name, kind)

@@ -26,7 +26,7 @@ _EDGES = tuple(Edge)
 
 def feed_engine(engine: Velodrome, batch: FlatBatch, op: OpColumn) -> bool:
     """The events of a batch with these operations in place of its own."""
-    engine.grow(batch.threads, batch.variables, batch.locks, batch.handovers)
+    engine.grow(batch.threads, batch.locations, batch.locks, batch.handovers)
     return engine.feed(batch.first, batch.thread, op, batch.target, batch.site)
 
 

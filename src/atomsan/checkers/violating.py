@@ -32,7 +32,7 @@ class ViolatingChecker:
         self._beside_busy = serializability
 
     def feed(self, batch: FlatBatch) -> bool:
-        self.engine.grow(batch.threads, batch.variables, batch.locks, batch.handovers)
+        self.engine.grow(batch.threads, batch.locations, batch.locks, batch.handovers)
         done = self.engine.feed(batch.first, batch.thread, batch.op, batch.target, batch.site)
         if self._beside is not None and self._beside_busy:
             self._beside_busy = not self.engine.violations and not self._beside.feed(batch)

@@ -7,7 +7,7 @@ comes after an earlier one of the unit, access by access. A set whose projection
 A unit that goes on after a library has called others back inside it is taken for two here: what others do in between is
 not held against it.
 
-One engine does all sets at once: it is told of one thread for each thread and set, and of one variable for each
+One engine does all sets at once: it is told of one thread for each thread and set, and of one location for each
 location and set, so that no order leads from one set to another.
 """
 

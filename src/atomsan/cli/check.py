@@ -13,7 +13,7 @@ from atomsan.errors import InputError
 
 if TYPE_CHECKING:
     from atomsan.findings.report import Report
-    from atomsan.material import Opened
+    from atomsan.flow.material import Opened
     from atomsan.source.spec import Specification
 
 
@@ -49,7 +49,7 @@ def check(
     rules = specification(spec, atomic, not_atomic)
 
     def checked(trace: str) -> Report:
-        from atomsan.checking import check
+        from atomsan.flow.check import check
 
         return check(
             trace,

@@ -10,7 +10,7 @@ from atomsan.cli.tell import written
 from atomsan.errors import InputError
 
 if TYPE_CHECKING:
-    from atomsan.recorder.tape import Tape
+    from atomsan.recorder.log.tape import Tape
 
 
 def record(
@@ -46,7 +46,7 @@ def record(
       atomsan record --spec spec.toml -o run.atomtrace app.py
     """
     from atomsan.cli.check import specification
-    from atomsan.running import recorded
+    from atomsan.flow.run import recorded
 
     if output is None:
         raise InputError("missing -o T: where to write the trace (see atomsan record --help)")

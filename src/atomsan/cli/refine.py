@@ -12,7 +12,7 @@ from atomsan.cli.tell import counted, number, progress, table
 from atomsan.errors import InputError, OutputError
 
 if TYPE_CHECKING:
-    from atomsan.refining import Refinement
+    from atomsan.flow.refine import Refinement
 
 
 def refine(
@@ -39,7 +39,7 @@ def refine(
       atomsan refine runs/*.atomtrace -o spec.toml --spec start.toml --not-atomic '*:main' --max-rounds 10
       atomsan refine t.csv -o spec.toml --input-format csv --lenient --split-at-waits --quiet
     """
-    from atomsan.refining import refine as refined
+    from atomsan.flow.refine import refine as refined
     from atomsan.trace.writing import write_file
 
     if output is None:

@@ -11,10 +11,10 @@ from atomsan.errors import InputError
 
 if TYPE_CHECKING:
     from atomsan.findings.report import Report
-    from atomsan.recorder.definitions import SelectionDefinition
-    from atomsan.recorder.options import RecordingOptions
-    from atomsan.recorder.runner import Limits, Outcome, Program
-    from atomsan.recorder.tape import Tape
+    from atomsan.recorder.log.definitions import SelectionDefinition
+    from atomsan.recorder.log.runner import Limits, Outcome, Program
+    from atomsan.recorder.log.tape import Tape
+    from atomsan.recorder.python.options import RecordingOptions
     from atomsan.source.spec import Specification
     from atomsan.types import EventSource
 
@@ -127,7 +127,7 @@ class _Checking:
 
         self._algorithm = algorithm or ["auto"]
         if algorithm:
-            from atomsan.checking import expanded
+            from atomsan.flow.check import expanded
 
             expanded(algorithm)  # what is wrong with the names is said before the program runs
         self.rules = specification(spec, atomic, not_atomic)
@@ -137,7 +137,7 @@ class _Checking:
     def run(
         self, program: Program, options: RecordingOptions, limits: Limits, keep: str | None, *, force: bool
     ) -> _Ran:
-        from atomsan.running import checked_live, recorded, with_program
+        from atomsan.flow.run import checked_live, recorded, with_program
 
         if self._live:
             report, outcome, selections = checked_live(program, options, limits, self.check)
@@ -156,7 +156,7 @@ class _Checking:
             return _Ran(reports, done.outcome, done.selections)
 
     def check(self, events: EventSource) -> Report:
-        from atomsan.checking import check
+        from atomsan.flow.check import check
 
         return check(events, self._algorithm, self.rules)
 
@@ -167,7 +167,7 @@ class _Checking:
 
 def wanted_program(program: list[str], module: str | None, code: str | None) -> Program:
     """What the command line says to run."""
-    from atomsan.recorder.runner import Program
+    from atomsan.recorder.log.runner import Program
 
     if module is not None and code is not None:
         raise InputError("-m and -c exclude each other")
@@ -181,7 +181,7 @@ def wanted_program(program: list[str], module: str | None, code: str | None) -> 
 
 
 def wanted_limits(max_events: int | None, max_bytes: int | None, timeout: float | None) -> Limits:
-    from atomsan.recorder.runner import Limits
+    from atomsan.recorder.log.runner import Limits
 
     for name, value in (("--max-events", max_events), ("--max-bytes", max_bytes), ("--timeout", timeout)):
         if value is not None and not value > 0:  # no number (nan) is refused too
@@ -199,9 +199,9 @@ def recording_options(
     explain_selection: bool,
     rules: Specification,
 ) -> RecordingOptions:
-    from atomsan.field_paths import hops
-    from atomsan.recorder.options import RecordingOptions
+    from atomsan.recorder.python.options import RecordingOptions
     from atomsan.source.cache import default_directory
+    from atomsan.source.field_paths import hops
     from atomsan.source.selection import project_of
 
     return RecordingOptions(

@@ -49,9 +49,9 @@ def sets(
     chosen, declared = (None, None) if sets is None else read_sets(sets)
 
     def checked(trace: str) -> Report:
-        from atomsan import setwise
+        from atomsan.flow import sets as flow
 
-        return setwise.sets(
+        return flow.sets(
             trace,
             chosen,
             declared,

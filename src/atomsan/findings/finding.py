@@ -71,9 +71,9 @@ class ShownStep:
     number: int
     """The event as the checkers numbered it: after repairs, and under the specification."""
     field: str | None = None
-    """Of a variable with structure: which field of its object."""
+    """Of a location with structure: which field of its object."""
     object: str | None = None
-    """Of a variable with structure: which object it is a field or an element of."""
+    """Of a location with structure: which object it is a field or an element of."""
     owner_object: str | None = None
     """The object of whose attribute that is the value, where it is a container."""
     sets: tuple[InSet, ...] = ()

@@ -50,7 +50,7 @@ class Namer:
     def location(self, op: Op, target: int) -> str:
         """A field by its class, anything else by its name; which object it is of is not said."""
         table = self._symbols.table(TARGET_KIND[op])
-        if table.kind == "variables":
+        if table.kind == "locations":
             of, field = table.get(target, "class"), table.get(target, "field")
             if of and field and field[0] not in "[<":
                 return f"{of}.{field}"
@@ -61,7 +61,7 @@ class Namer:
     def path(self, op: Op, target: int) -> str:
         """What a location is in every run: class and field, where the trace knows them; elements are not told apart."""
         table = self._symbols.table(TARGET_KIND[op])
-        of, field = (table.get(target, "class"), table.get(target, "field")) if table.kind == "variables" else ("", "")
+        of, field = (table.get(target, "class"), table.get(target, "field")) if table.kind == "locations" else ("", "")
         return f"{of}.{field}" if of and field else table[target]
 
     def site(self, number: int) -> SiteShown | None:
@@ -78,8 +78,8 @@ class Namer:
 
     def _step(self, step: Step, event: int, place: str, to: int) -> ShownStep:
         op = Op(step.op)
-        known = self._symbols.variables.get
-        is_access = TARGET_KIND[op] == "variables"
+        known = self._symbols.locations.get
+        is_access = TARGET_KIND[op] == "locations"
         return ShownStep(
             thread=self.thread(step.thread),
             transaction=step.transaction or None,
@@ -108,14 +108,14 @@ def findings_of(witnesses: Iterable[Witness], names: Namer) -> list[Finding]:
 
 
 def in_sets(findings: Iterable[Finding], spanned: Callable[[int], Mapping[str, frozenset[str]]]) -> list[Finding]:
-    """The findings, with the atomic sets that their steps are in: `spanned` gives those of a variable."""
+    """The findings, with the atomic sets that their steps are in: `spanned` gives those of a location."""
     return [
         replace(finding, witness=tuple(_in_sets(step, spanned) for step in finding.witness)) for finding in findings
     ]
 
 
 def _in_sets(step: ShownStep, spanned: Callable[[int], Mapping[str, frozenset[str]]]) -> ShownStep:
-    if _key(step)[0] != "variables":
+    if _key(step)[0] != "locations":
         return step
     return replace(step, sets=tuple(InSet(name, classes) for name, classes in spanned(step.target).items()))
 

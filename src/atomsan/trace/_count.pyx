@@ -15,10 +15,10 @@ from atomsan.trace._ops cimport ACQUIRE, BEGIN, END, FORK, READ, RELEASE, WRITE
 cdef extern from *:
     void __builtin_prefetch(const void *) nogil
 
-# So many events ahead the variable's entry is asked for, so that it has come from memory when it is needed.
+# So many events ahead the location's entry is asked for, so that it has come from memory when it is needed.
 cdef enum: AHEAD = 16
 
-# What is kept of a variable: 0 if nobody touched it, 1 + the thread if one did, this if several did.
+# What is kept of a location: 0 if nobody touched it, 1 + the thread if one did, this if several did.
 cdef enum: SHARED = 0xFFFFFFFF
 
 cdef struct ThreadRow:
@@ -48,7 +48,7 @@ cdef class Counter:
     cdef readonly uint64_t shared
     cdef Longest longest
     cdef ThreadRow *rows
-    cdef uint32_t *toucher        # of each variable
+    cdef uint32_t *toucher        # of each location
     cdef uint32_t *holds          # of each lock: acquires that are not released yet
     # whether a symbol of each kind was seen, by the kind's first operation // 2; [0] is not used: `toucher` tells
     cdef uint8_t *seen[5]
@@ -71,7 +71,7 @@ cdef class Counter:
 
     @property
     def symbols_seen(self):
-        """How many variables, locks, threads, regions and hand-overs occur. A thread that was only forked does too."""
+        """How many locations, locks, threads, regions and hand-overs occur. A thread that was only forked does too."""
         cdef uint32_t t
         cdef uint64_t threads = 0
         for t in range(self.limit[FORK // 2]):
@@ -104,7 +104,7 @@ cdef class Counter:
     cdef grow(self, symbols):
         cdef uint32_t old, new
         cdef int kind = 0
-        for table in (symbols.variables, symbols.locks, symbols.threads, symbols.regions, symbols.handovers):
+        for table in (symbols.locations, symbols.locks, symbols.threads, symbols.regions, symbols.handovers):
             self.limit[kind] = len(table)
             if self.limit[kind] > self.room[kind]:
                 old, new = self.room[kind], min(self.limit[kind] + self.limit[kind] // 2 + 16, 0xFFFFFFFF)
@@ -169,13 +169,13 @@ cdef class Counter:
                 unary += row.depth == 0
         self.unary += unary
 
-    cdef void touch(self, uint32_t t, uint32_t variable) noexcept nogil:
-        """An access to a variable that nobody, or only another thread, has touched so far."""
-        if self.toucher[variable]:
-            self.toucher[variable] = SHARED
+    cdef void touch(self, uint32_t t, uint32_t location) noexcept nogil:
+        """An access to a location that nobody, or only another thread, has touched so far."""
+        if self.toucher[location]:
+            self.toucher[location] = SHARED
             self.shared += 1
         else:
-            self.toucher[variable] = t + 1
+            self.toucher[location] = t + 1
             self.found[READ // 2] += 1
 
     cdef inline void see(self, int kind, uint32_t symbol) noexcept nogil:

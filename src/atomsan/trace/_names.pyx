@@ -1,10 +1,10 @@
 # cython: language_level=3, freethreading_compatible=True
 """Names and their numbers: the storage of a symbol table, and the interning that parsers do on every line.
 
-`NameTable` holds names in one block of bytes: a million variables cost their letters and eight bytes each, and no
+`NameTable` holds names in one block of bytes: a million locations cost their letters and eight bytes each, and no
 Python object until somebody asks for one. `Interner` maps spellings in a text to ids. A spelling of up to 12 bytes
 is compared as two integers inside its hash slot, so the usual look-up touches one cache line and never the block of
-names (1.8 times as fast at a million variables as following a pointer).
+names (1.8 times as fast at a million locations as following a pointer).
 
 Sites are often plain line numbers, as many as there are events. As long as each new one is the last plus one, they
 are kept as a run (first, count) that takes no memory at all.
@@ -32,7 +32,7 @@ cdef extern from * nogil:
     #endif
 
     /* Zeroed memory for a hash table. Large tables are hit at random, and with small pages nearly every hit misses the
-       TLB too: on Linux they get huge pages (a third of the time at a million variables). */
+       TLB too: on Linux they get huge pages (a third of the time at a million locations). */
     static void *atomsan_zeroed(size_t count, size_t size) {
     #ifdef MADV_HUGEPAGE
         const size_t huge = (size_t)1 << 21;

@@ -24,11 +24,11 @@ cdef extern from * nogil:
     enum { ATOMSAN_WAIT = 10, ATOMSAN_BARRIER = 11 };
 
     /* The event that starts at p, and how many bytes "Word(" takes; 255 if none does. Volatile accesses have no
-       location. */
-    static inline uint8_t atomsan_rr_op(const char *p, size_t *size, int *has_location) {
+       site. */
+    static inline uint8_t atomsan_rr_op(const char *p, size_t *size, int *has_site) {
     #define ATOMSAN_WORD(word, number) \\
         if (!memcmp(p, word "(", sizeof(word))) { *size = sizeof(word); return number; }
-        *has_location = 1;
+        *has_site = 1;
         switch (*p) {
         case 'R':
             ATOMSAN_WORD("Rd", 0)
@@ -48,7 +48,7 @@ cdef extern from * nogil:
             ATOMSAN_WORD("Exit", 7)
             break;
         case 'V':
-            *has_location = 0;
+            *has_site = 0;
             ATOMSAN_WORD("VRd", 0)
             ATOMSAN_WORD("VWr", 1)
             break;
@@ -70,7 +70,7 @@ cdef extern from * nogil:
     """
     enum: WAIT "ATOMSAN_WAIT"
     enum: BARRIER "ATOMSAN_BARRIER"
-    uint8_t rr_op "atomsan_rr_op"(const char *p, size_t *size, int *has_location)
+    uint8_t rr_op "atomsan_rr_op"(const char *p, size_t *size, int *has_site)
     bint is_blank "atomsan_is_blank"(char c)
 
 # What a thread's last event left open.
@@ -112,7 +112,7 @@ cdef struct EventLine:
     const char *end
     uint64_t line       # how many lines stand before it
     uint8_t op
-    int has_location
+    int has_site
     bint is_whole       # it has a thread, a target and a closing bracket
 
 
@@ -141,7 +141,7 @@ cdef bint take_apart(EventLine *event, const char *line, const char *end) noexce
         return False
     while p < end and is_blank(p[0]):
         p += 1
-    event.op = rr_op(p, &word_size, &event.has_location)
+    event.op = rr_op(p, &word_size, &event.has_site)
     if event.op == NO_OP or p == line + 1:
         return False
     event.start = line
@@ -301,8 +301,8 @@ cdef class RoadRunnerParser(TextParser):
             self.leave_open(thread, JOINING, target)
             return 0
         if event.op <= WRITE:
-            if event.has_location:
-                site = self.location(event.rest, event.end)
+            if event.has_site:
+                site = self.site(event.rest, event.end)
         elif event.op <= RELEASE:
             self.count_lock(thread, event.op, target)
         elif event.op == FORK:
@@ -392,8 +392,8 @@ cdef class RoadRunnerParser(TextParser):
             self.locks_room = room
         return 0
 
-    cdef uint32_t location(self, const char *rest, const char *end) except? 0xFFFFFFFF nogil:
-        """The site that an access names after the state of its variable."""
+    cdef uint32_t site(self, const char *rest, const char *end) except? 0xFFFFFFFF nogil:
+        """The site that an access names after the state of its location."""
         cdef size_t size = 0
         cdef const char *word
         if rest < end and rest[0] == c"[":

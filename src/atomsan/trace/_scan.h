@@ -44,16 +44,16 @@ static inline uint64_t atomsan_others64(const uint8_t *p) {
 #endif
 
 /* Whether every number of some events is in range: the threads below `threads`, the sites below `sites` or none (which
-   wraps to 0), the variables of accesses below `variables`, the operations below 10. A difference is negative where one
+   wraps to 0), the locations of accesses below `locations`, the operations below 10. A difference is negative where one
    is not; limits beyond 2^31 may say no where yes would be right. */
 static inline int atomsan_in_range(
         const uint32_t *thread, const uint8_t *op, const uint32_t *target, const uint32_t *site, size_t count,
-        uint32_t threads, uint32_t variables, uint32_t sites) {
+        uint32_t threads, uint32_t locations, uint32_t sites) {
     uint32_t signs = 0;
     for (size_t i = 0; i < count; i++) {
         uint32_t is_access = -(uint32_t)(op[i] <= 1);
         signs |= (threads - 1 - thread[i]) | (sites - (site[i] + 1)) | (9 - (uint32_t)op[i])
-            | (variables - 1 - (target[i] & is_access));
+            | (locations - 1 - (target[i] & is_access));
     }
     return !(signs >> 31);
 }

@@ -3,7 +3,7 @@
 
 The text is taken in windows of whole lines. First every `|` and newline of the window is found, 64 bytes at a time. Then
 lines are taken apart in groups of 64: keys are hashed and their slots prefetched for the whole group before the first
-look-up, so that a million variables do not cost a million stalls. A line that is not the plain case is read by
+look-up, so that a million locations do not cost a million stalls. A line that is not the plain case is read by
 `std_line` in Python: a blank one, a bare `begin`, a very long one, or one that is wrong.
 """
 

@@ -59,7 +59,7 @@ cdef inline uint32_t find_sought(const Sought *sought, const Slots *slots) noexc
 
 cdef class TextParser:
     cdef readonly Interner threads
-    cdef readonly Interner variables
+    cdef readonly Interner locations
     cdef readonly Interner locks
     cdef readonly Interner regions
     cdef readonly Interner handovers

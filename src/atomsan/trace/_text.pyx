@@ -40,7 +40,7 @@ cdef class TextParser:
 
     def __init__(self, symbols, size_t room, bint escapes=True):
         self.threads = Interner(symbols.threads.names, escapes)
-        self.variables = Interner(symbols.variables.names, escapes)
+        self.locations = Interner(symbols.locations.names, escapes)
         self.locks = Interner(symbols.locks.names, escapes)
         self.regions = Interner(symbols.regions.names, escapes)
         self.handovers = Interner(symbols.handovers.names, escapes)
@@ -131,7 +131,7 @@ cdef class TextParser:
     cdef const Slots *target_slots(self, uint8_t op) noexcept nogil:
         """Where the targets of an operation are looked up."""
         if op <= WRITE:
-            return &self.variables.spellings.slots
+            return &self.locations.spellings.slots
         if op <= RELEASE:
             return &self.locks.spellings.slots
         if op <= JOIN:
@@ -146,7 +146,7 @@ cdef class TextParser:
 
     cdef uint32_t intern_target(self, uint8_t op, const char *p, size_t size) except? 0xFFFFFFFF nogil:
         if op <= WRITE:
-            return self.variables.intern(p, size)
+            return self.locations.intern(p, size)
         if op <= RELEASE:
             return self.locks.intern(p, size)
         if op <= JOIN:
@@ -157,7 +157,7 @@ cdef class TextParser:
 
     def interner(self, op):
         """The interner of an operation's targets."""
-        return (self.variables, self.locks, self.threads, self.regions, self.handovers)[op // 2]
+        return (self.locations, self.locks, self.threads, self.regions, self.handovers)[op // 2]
 
     cdef int note_jump(self) except -1 nogil:
         """Keep where the next event really stands, if it is not where one event a line would put it."""

@@ -21,7 +21,7 @@ cdef extern from "_scan.h":
     uint64_t others64 "atomsan_others64"(const uint8_t *p) nogil
     int in_range "atomsan_in_range"(
         const uint32_t *thread, const uint8_t *op, const uint32_t *target, const uint32_t *site, size_t count,
-        uint32_t threads, uint32_t variables, uint32_t sites) nogil
+        uint32_t threads, uint32_t locations, uint32_t sites) nogil
     int first_bit "__builtin_ctzll"(unsigned long long bits) nogil
 
 cdef enum: NOBODY = 0xFFFFFFFF
@@ -104,7 +104,7 @@ cdef class Validator:
         self.thread_limit = len(symbols.threads)
         self.site_limit = len(symbols.sites)
         for op, table in enumerate(
-            (symbols.variables, symbols.locks, symbols.threads, symbols.regions, symbols.handovers)
+            (symbols.locations, symbols.locks, symbols.threads, symbols.regions, symbols.handovers)
         ):
             self.limits[2 * op] = self.limits[2 * op + 1] = len(table)
         if self.nameless == NO_REGION and self.limits[BEGIN]:
@@ -157,11 +157,11 @@ cdef class Validator:
         doing it one by one, and after that the accesses are passed over. Whatever is unusual is left to `run`.
         """
         cdef uint64_t i, block = 0, others
-        cdef uint32_t t, variables = self.limits[READ]
+        cdef uint32_t t, locations = self.limits[READ]
         for t in range(self.thread_limit):
             if self.states[t] != RUNNING:
                 return 0
-        if not in_range(thread, op, target, site, count, self.thread_limit, variables, <uint32_t> self.site_limit):
+        if not in_range(thread, op, target, site, count, self.thread_limit, locations, <uint32_t> self.site_limit):
             return 0
         while count - block >= 64:
             others = others64(op + block)
@@ -221,7 +221,7 @@ cdef class Validator:
         What is fine and usual is done here, in line; everything else is `step`'s.
         """
         cdef uint64_t i
-        cdef uint32_t t, variables = self.limits[READ], threads = self.thread_limit
+        cdef uint32_t t, locations = self.limits[READ], threads = self.thread_limit
         cdef uint64_t sites = self.site_limit
         cdef uint8_t o
         cdef uint8_t *states = self.states
@@ -235,7 +235,7 @@ cdef class Validator:
                 and o != FORK
                 and o != JOIN
             ):
-                if target[i] < variables if o <= WRITE else self.is_fine(t, o, target[i], first + i):
+                if target[i] < locations if o <= WRITE else self.is_fine(t, o, target[i], first + i):
                     continue
             rule[0] = self.step(t, o, target[i], site[i], first + i)
             if rule[0]:

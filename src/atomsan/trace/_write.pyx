@@ -188,7 +188,7 @@ cdef class LineWriter:
                 while at < count and self.used < FLUSH_AT:
                     if not self.knows(thread[at], op[at], target[at]):
                         break
-                    # the names of a million variables do not fit any cache
+                    # the names of a million locations do not fit any cache
                     if at + 2 * AHEAD < count and op[at + AHEAD] < OPS and op[at + 2 * AHEAD] < OPS:
                         (<Spellings> self.targets[op[at + 2 * AHEAD]]).fetch_offset(target[at + 2 * AHEAD])
                         (<Spellings> self.targets[op[at + AHEAD]]).fetch_spelling(target[at + AHEAD])

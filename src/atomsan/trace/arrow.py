@@ -34,6 +34,11 @@ _ARROW = {str: pa.utf8(), int: pa.uint32()}
 NAMES_A_BATCH = 1 << 20
 
 
+def stored_name(kind: Kind) -> str:
+    """What a symbol table is called in a bundle or archive: version 1 of these calls locations variables."""
+    return "variables" if kind == "locations" else kind
+
+
 def table_schema(kind: Kind) -> pa.Schema:
     """The columns of a symbol table in a bundle: its name, then its structure."""
     fields = [pa.field("name", pa.utf8(), nullable=False)]

@@ -30,6 +30,7 @@ from atomsan.trace.arrow import (
     check_schema,
     first_line,
     meta_content,
+    stored_name,
     table_batch,
     table_schema,
     trace_meta,
@@ -76,7 +77,7 @@ class BundleWriter:
         self._stream = pa.ipc.new_stream(self._files[0], EVENT_SCHEMA, options=options)
         self._tables = {}
         for kind in KINDS:
-            self._files.append(pa.OSFile(str(directory / f"{kind}.arrows"), "wb"))
+            self._files.append(pa.OSFile(str(directory / f"{stored_name(kind)}.arrows"), "wb"))
             self._tables[kind] = pa.ipc.new_stream(self._files[-1], table_schema(kind), options=options)
 
     def write(self, batch: Batch) -> None:
@@ -160,7 +161,7 @@ class BundleSource:
         return Place(str(self._directory), None, event)
 
     def _read_table(self, kind: Kind) -> None:
-        name = f"{kind}.arrows"
+        name = f"{stored_name(kind)}.arrows"
         try:
             for batch in self._record_batches(name, table_schema(kind)):
                 add_table_batch(self.symbols.table(kind), batch)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     Column = NDArray[np.uint32]
     OpColumn = NDArray[np.uint8]
 
-Kind = Literal["threads", "variables", "locks", "regions", "handovers", "sites"]
+Kind = Literal["threads", "locations", "locks", "regions", "handovers", "sites"]
 
 # A table has at most 2**32 - 1 symbols, so the last value of a uint32 is free to say "no site is known".
 NO_SITE = 0xFFFFFFFF
@@ -71,8 +71,8 @@ SHORT: dict[Op, str] = {
 }
 
 TARGET_KIND: dict[Op, Kind] = {
-    Op.READ: "variables",
-    Op.WRITE: "variables",
+    Op.READ: "locations",
+    Op.WRITE: "locations",
     Op.ACQUIRE: "locks",
     Op.RELEASE: "locks",
     Op.FORK: "threads",

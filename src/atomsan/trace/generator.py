@@ -311,7 +311,7 @@ class Generated:
                 "thread": names.threads[thread],
                 "transaction": transaction,
                 "region": names.regions[region],
-                "variable": names.variables[variable],
+                "variable": names.locations[variable],
                 "events": events,
             }
             for thread, transaction, region, variable, *events in self._injected
@@ -331,7 +331,7 @@ def _named(options: GeneratorOptions) -> Symbols:
     symbols = Symbols()
     _number(symbols.threads.names, "T", options.threads)
     _number(symbols.locks.names, "L", options.locks)
-    _number(symbols.variables.names, "V", options.variables + options.violations)
+    _number(symbols.locations.names, "V", options.variables + options.violations)
     _number(symbols.regions.names, "m", options.regions)
     _number(symbols.handovers.names, "h", options.handovers)
     symbols.sites.names.number_from(0, options.sites)

@@ -22,11 +22,12 @@ from atomsan.trace.arrow import (
     check_schema,
     first_line,
     meta_content,
+    stored_name,
     table_batch,
     table_schema,
     trace_meta,
 )
-from atomsan.trace.events import BATCH_EVENTS, Batch
+from atomsan.trace.events import BATCH_EVENTS, Batch, Kind
 from atomsan.trace.meta import TraceMeta
 from atomsan.trace.symbols import KINDS, Symbols, SymbolTable
 
@@ -36,8 +37,8 @@ _META_KEY = b"atomsan.meta"
 _METADATA_LIMIT = (1 << 31) - 1
 
 
-def _table_key(kind: str) -> bytes:
-    return b"atomsan." + kind.encode()
+def _table_key(kind: Kind) -> bytes:
+    return b"atomsan." + stored_name(kind).encode()
 
 
 class ParquetWriter:

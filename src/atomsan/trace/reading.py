@@ -96,15 +96,15 @@ class TextSource:
 
 
 class RoadRunnerSource(TextSource):
-    """RoadRunner's text: the names of its variables tell their object, class and field."""
+    """RoadRunner's text: the names of its locations tell their object, class and field."""
 
     def batches(self) -> Iterator[Batch]:
         from atomsan.trace.formats.roadrunner import describe
 
         described = 0
         for batch in super().batches():
-            describe(self.symbols, "variables", described, len(self.symbols.variables))
-            described = len(self.symbols.variables)
+            describe(self.symbols, "locations", described, len(self.symbols.locations))
+            described = len(self.symbols.locations)
             yield batch
 
 

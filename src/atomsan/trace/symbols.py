@@ -1,7 +1,7 @@
 """Symbol tables: what the numbers in a trace's columns stand for.
 
-A table always has names; what else it knows of a symbol (a variable's class and field, a region's origin,
-...) stands in columns that exist only if somebody filled them. A million variables of a text trace are names
+A table always has names; what else it knows of a symbol (a location's class and field, a region's origin,
+...) stands in columns that exist only if somebody filled them. A million locations of a text trace are names
 and nothing more.
 """
 
@@ -17,7 +17,7 @@ from atomsan.trace.events import MAX_SYMBOLS, TARGET_KIND, Event, Kind, Op
 # The structure each kind of symbol can have, and the type of each field. Bundles store these columns under these names.
 FIELDS: dict[Kind, dict[str, type]] = {
     "threads": {},
-    "variables": {"object": str, "class": str, "field": str, "owner": str},
+    "locations": {"object": str, "class": str, "field": str, "owner": str},
     "locks": {"kind": str},
     "regions": {"origin": str, "flow": str, "entered": str},
     "handovers": {},
@@ -124,7 +124,7 @@ class Symbols:
 
     def __init__(self, limit: int = MAX_SYMBOLS) -> None:
         self.threads = SymbolTable("threads", limit)
-        self.variables = SymbolTable("variables", limit)
+        self.locations = SymbolTable("locations", limit)
         self.locks = SymbolTable("locks", limit)
         self.regions = SymbolTable("regions", limit)
         self.handovers = SymbolTable("handovers", limit)

@@ -15,7 +15,7 @@ from atomsan.errors import InputError, Place, shown
 from atomsan.trace._validate import Validator
 from atomsan.trace.event_map import EventMap
 from atomsan.trace.events import Batch
-from atomsan.worker import Worker
+from atomsan.trace.worker import Worker
 
 if TYPE_CHECKING:
     from atomsan.trace.symbols import SymbolTable
@@ -64,7 +64,7 @@ RULES: tuple[Rule, ...] = (
     Rule("site number {site_number} is not in the table of sites", None),
 )
 
-_WORDS = ("variable", "lock", "thread", "region", "hand-over")
+_WORDS = ("location", "lock", "thread", "region", "hand-over")
 
 
 @dataclass

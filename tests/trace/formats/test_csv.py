@@ -169,7 +169,7 @@ def test_a_thread_without_a_column_is_a_mistake() -> None:
 
 
 def test_a_variable_without_a_name_cannot_be_written() -> None:
-    with pytest.raises(OutputError, match="number 0 of the variables has no name"):
+    with pytest.raises(OutputError, match="number 0 of the locations has no name"):
         written(lambda stream, symbols: CsvWriter(stream, symbols, 1), [Event("a", Op.READ, "")])
 
 

@@ -88,7 +88,7 @@ def test_symbols_are_numbered_as_they_appear() -> None:
     for _ in davida_batches(ByteInput(io.BytesIO(data)), symbols, 7):
         pass
     assert list(symbols.threads) == ["T0", "T1", "T2"]
-    assert list(symbols.variables) == [f"V{7 * thread % 11}" for thread in range(11)]
+    assert list(symbols.locations) == [f"V{7 * thread % 11}" for thread in range(11)]
 
 
 @pytest.mark.parametrize("left", [0, 5])

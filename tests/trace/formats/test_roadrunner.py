@@ -250,10 +250,10 @@ def test_structure(name: str, parts: dict[str, str]) -> None:
 def test_describe() -> None:
     symbols = Symbols()
     for name in ("x", "@05.a/C.f_I", "@06.a/C.f_I"):
-        symbols.variables.intern(name)
-    describe(symbols, "variables", 0, 2)
+        symbols.locations.intern(name)
+    describe(symbols, "locations", 0, 2)
     describe(symbols, "locks", 0, 0)
-    assert [symbols.variables.get(number, "class") for number in range(3)] == [None, "a.C", None]
+    assert [symbols.locations.get(number, "class") for number in range(3)] == [None, "a.C", None]
 
 
 VALID = b"""[main: RoadRunner Agent Loaded.]

@@ -10,7 +10,7 @@ Where we depart from it, and why:
   clock know the begin of u's active transaction?", and of what has ended, all that counts is which active ones it comes
   after. An active transaction holds a slot, a bit in every set; begin takes the lowest free slot, end gives it
   back. So cost follows the active transactions: a thread outside regions holds no slot, however many there are.
-- No pass over locks and variables at an end (lines 41-46). They hold references to nodes. The node of an active
+- No pass over locks and locations at an end (lines 41-46). They hold references to nodes. The node of an active
   transaction leads to its set; when it ends, its node moves to the class of all ended nodes that know the same. An end
   puts its set in the place of its bit in every class. A class that knows nothing any more dies, and every
   reference to one of its nodes is void, because the generation in the reference is not the node's any more.
@@ -21,7 +21,7 @@ Where we depart from it, and why:
   Those of one thread share a node while it learns nothing (TRAPS 3).
 - A child without any event gives no order (TRAPS 2: line 22 as printed takes its clock). A thread that is joined inside
   its region has no more events: its transaction ends there.
-- Hand-overs, which the paper does not have: like the reads of a variable, without the write that clears them.
+- Hand-overs, which the paper does not have: like the reads of a location, without the write that clears them.
 
 Why it is exact. An edge always leads to the transaction of the current event, so a new cycle goes through that one; a
 unary one has no way out yet, so it is active: some active transaction a takes from p, and a comes before p. What comes
@@ -32,8 +32,8 @@ Shadow state (paper's symbol: here). Everything belongs to the engine; nothing i
 - C_t: `threads[t].ref`, what the events of thread t leave behind: its active transaction's node, or a node of
   the class of what t knows. Before its first event: its parent's reference at the fork.
 - L_l: `locks[l]`, the reference of the last release.
-- W_x: `variables[x].W`, the reference of the last write.
-- R_{u,x}: `variables[x].R`, the reference of the last read that is not void or known to a later reader; where there are
+- W_x: `locations[x].W`, the reference of the last write.
+- R_{u,x}: `locations[x].R`, the reference of the last read that is not void or known to a later reader; where there are
   several, a shelf with one for each thread. A write clears it: it knows them all.
 - P_{u,h} (ours): `handovers[h]`, the posts, in the same form as R.
 - the sets: `rows[]`. Row 0 is empty for ever: it stands for whatever is void. Row 1 is scratch. The others belong to an
@@ -55,7 +55,7 @@ cdef extern from * nogil:
     int __builtin_ctzll(unsigned long long)
 
 cdef enum:
-    AHEAD = 16            # events between the prefetch of a variable and its use
+    AHEAD = 16            # events between the prefetch of a location and its use
     VOID = 0              # the row that is empty for ever
     SCRATCH = 1
     SHELF = 1             # no node: a reference to it says that there are several, and on which shelf
@@ -76,7 +76,7 @@ cdef struct Thread:
     uint64_t number       # of its last regular transaction, from 1
     uint32_t region       # of its last regular transaction
 
-cdef struct Variable:
+cdef struct Location:
     Ref W
     Ref R
 
@@ -117,8 +117,8 @@ cdef class AeroDrome:
 
     cdef Thread *threads
     cdef size_t thread_room
-    cdef Variable *variables
-    cdef size_t variable_room
+    cdef Location *locations
+    cdef size_t location_room
     cdef Ref *locks
     cdef size_t lock_room
     cdef Ref *handovers
@@ -201,7 +201,7 @@ cdef class AeroDrome:
 
     def __dealloc__(self):
         free(self.threads)
-        free(self.variables)
+        free(self.locations)
         free(self.locks)
         free(self.handovers)
         free(self.nodes)
@@ -219,18 +219,18 @@ cdef class AeroDrome:
         free(self.buckets)
         free(self.shelves)
 
-    def grow(self, size_t threads, size_t variables, size_t locks, size_t handovers):
+    def grow(self, size_t threads, size_t locations, size_t locks, size_t handovers):
         """Take note of how many there are now: the numbers in the columns are below."""
         cdef size_t room = ample(self.thread_room, threads)
         if room > self.thread_room:
             self.threads = <Thread *> grown(self.threads, self.thread_room * sizeof(Thread), room * sizeof(Thread))
             self.thread_room = room
-        room = ample(self.variable_room, variables)
-        if room > self.variable_room:
-            self.variables = <Variable *> grown(
-                self.variables, self.variable_room * sizeof(Variable), room * sizeof(Variable)
+        room = ample(self.location_room, locations)
+        if room > self.location_room:
+            self.locations = <Location *> grown(
+                self.locations, self.location_room * sizeof(Location), room * sizeof(Location)
             )
-            self.variable_room = room
+            self.location_room = room
         room = ample(self.lock_room, locks)
         if room > self.lock_room:
             self.locks = <Ref *> grown(self.locks, self.lock_room * sizeof(Ref), room * sizeof(Ref))
@@ -267,12 +267,12 @@ cdef class AeroDrome:
         cdef bint closes
         for i in range(count):
             # Of other targets it is no address of ours, but a prefetch cannot fail.
-            __builtin_prefetch(&self.variables[target[i + AHEAD if i + AHEAD < count else i]])
+            __builtin_prefetch(&self.locations[target[i + AHEAD if i + AHEAD < count else i]])
             t = &self.threads[thread[i]]
             if op[i] <= WRITE:
-                if self.easy_access(t, &self.variables[target[i]], op[i]):
+                if self.easy_access(t, &self.locations[target[i]], op[i]):
                     continue
-                closes = self.access(t, thread[i], &self.variables[target[i]], op[i])
+                closes = self.access(t, thread[i], &self.locations[target[i]], op[i])
             else:
                 closes = self.other(t, thread[i], op[i], target[i])
             if closes:
@@ -280,7 +280,7 @@ cdef class AeroDrome:
                 return i
         return -1
 
-    cdef inline bint easy_access(self, Thread *t, Variable *v, uint8_t o) noexcept nogil:
+    cdef inline bint easy_access(self, Thread *t, Location *v, uint8_t o) noexcept nogil:
         """Nothing to learn and nobody else to remember, which is the rule: then it is done. One branch for all cases.
 
         That is so if the thread is in a region, or knows nothing, and knows what the last write and the reads know.
@@ -302,13 +302,13 @@ cdef class AeroDrome:
         v.R = t.ref & is_read
         return True
 
-    cdef int access(self, Thread *t, uint32_t number, Variable *v, uint8_t o) except -1 nogil:
+    cdef int access(self, Thread *t, uint32_t number, Location *v, uint8_t o) except -1 nogil:
         if not t.row:
             self.unary_access(t, number, v, o == WRITE)
             return False
         return self.read(t, v, number) if o == READ else self.write(t, v)
 
-    cdef inline int read(self, Thread *t, Variable *v, uint32_t number) except -1 nogil:
+    cdef inline int read(self, Thread *t, Location *v, uint32_t number) except -1 nogil:
         cdef Ref own = t.ref
         if v.W == own:
             return False    # and R need not know: whoever takes R takes W
@@ -319,7 +319,7 @@ cdef class AeroDrome:
             self.add(&v.R, own, t.row, number)
         return False
 
-    cdef inline int write(self, Thread *t, Variable *v) except -1 nogil:
+    cdef inline int write(self, Thread *t, Location *v) except -1 nogil:
         cdef Ref own = t.ref
         if v.W != own and self.take(t.row, v.W):
             self.by_read = False
@@ -429,7 +429,7 @@ cdef class AeroDrome:
         self.set_scratch(k)
         return self.know_scratch(t, number)
 
-    cdef int unary_access(self, Thread *t, uint32_t number, Variable *v, bint write) except -1 nogil:
+    cdef int unary_access(self, Thread *t, uint32_t number, Location *v, bint write) except -1 nogil:
         cdef Ref own
         self.tidy()
         self.unary_take(t, number, v.W, v.R if write else 0)
@@ -689,7 +689,7 @@ cdef class AeroDrome:
         self.infos[c].head = node
         self.infos[c].size += 1
 
-    # ---- several references in one place: readers of a variable, posts of a hand-over
+    # ---- several references in one place: readers of a location, posts of a hand-over
 
     cdef inline int add(self, Ref *cell, Ref own, uint32_t a, uint32_t number) except -1 nogil:
         """Whoever takes from the cell takes from `own` too, which thread `number` left, and which has row a."""
@@ -1008,9 +1008,9 @@ cdef class AeroDrome:
     cdef void collect(self) noexcept nogil:
         """Costs a pass over all references, so it waits until so many nodes came up that it is worth while."""
         cdef size_t i, places
-        for i in range(self.variable_room):
-            self.mark(&self.variables[i].W)
-            self.mark_several(&self.variables[i].R)
+        for i in range(self.location_room):
+            self.mark(&self.locations[i].W)
+            self.mark_several(&self.locations[i].R)
         for i in range(self.lock_room):
             self.mark(&self.locks[i])
         for i in range(self.handover_room):
@@ -1018,7 +1018,7 @@ cdef class AeroDrome:
         for i in range(self.thread_room):
             self.mark(&self.threads[i].ref)
         self.sweep()
-        places = (self.variable_room + self.lock_room + self.handover_room + self.thread_room) // 8
+        places = (self.location_room + self.lock_room + self.handover_room + self.thread_room) // 8
         self.node_limit = 2 * self.used_nodes + places + self.least_garbage
         self.shelf_limit = 2 * self.shelf_words + places + self.least_garbage
         self.collections += 1

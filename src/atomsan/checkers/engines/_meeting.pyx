@@ -1,8 +1,8 @@
 # cython: language_level=3, freethreading_compatible=True
-"""Which variables transactions of different threads meet at: a cheap look that decides where a closer one is worth while.
+"""Which locations transactions of different threads meet at: a cheap look that decides where a closer one is worth while.
 
-Two meet at a variable if one uses it while the other, which has used it, still runs, and one of them writes. A cycle of
-units of work on an atomic set leaves a unit that runs on, by a conflict: so a set without such a variable has none. It
+Two meet at a location if one uses it while the other, which has used it, still runs, and one of them writes. A cycle of
+units of work on an atomic set leaves a unit that runs on, by a conflict: so a set without such a location has none. It
 is never missed that two meet; where more than one thread reads, it may be said once too often.
 """
 
@@ -29,7 +29,7 @@ cdef struct Used:
 
 cdef class Meetings:
     cdef Used *used
-    cdef size_t variables
+    cdef size_t locations
     cdef uint32_t *begun      # by thread: its transactions so far
     cdef uint32_t *running    # by thread: the number of the one that runs
     cdef size_t threads
@@ -39,17 +39,17 @@ cdef class Meetings:
         free(self.begun)
         free(self.running)
 
-    def grow(self, size_t threads, size_t variables):
+    def grow(self, size_t threads, size_t locations):
         """Take note of how many there are now."""
         if threads > self.threads:
             threads += threads // 2
             self.begun = <uint32_t *> grown(self.begun, 4 * self.threads, 4 * threads)
             self.running = <uint32_t *> grown(self.running, 4 * self.threads, 4 * threads)
             self.threads = threads
-        if variables > self.variables:
-            variables += variables // 2
-            self.used = <Used *> grown(self.used, self.variables * sizeof(Used), variables * sizeof(Used))
-            self.variables = variables
+        if locations > self.locations:
+            locations += locations // 2
+            self.used = <Used *> grown(self.used, self.locations * sizeof(Used), locations * sizeof(Used))
+            self.locations = locations
 
     def feed(self, const uint32_t[::1] thread, const uint8_t[::1] op, const uint32_t[::1] target):
         """Flattened events: begins and ends are those of transactions."""
@@ -94,12 +94,12 @@ cdef class Meetings:
         """Whether a transaction of another thread runs on."""
         return thread != 0 and thread != t and self.running[thread - 1] == number
 
-    def found(self, size_t variables):
-        """Of each of so many variables: whether transactions meet there, and whether several threads use it."""
-        meets, shared = np.zeros(variables, np.bool_), np.zeros(variables, np.bool_)
+    def found(self, size_t locations):
+        """Of each of so many locations: whether transactions meet there, and whether several threads use it."""
+        meets, shared = np.zeros(locations, np.bool_), np.zeros(locations, np.bool_)
         cdef uint8_t[::1] meets_view = meets.view(np.uint8), shared_view = shared.view(np.uint8)
         cdef size_t i
-        for i in range(min(variables, self.variables)):
+        for i in range(min(locations, self.locations)):
             meets_view[i] = self.used[i].meets
             shared_view[i] = self.used[i].first == SHARED
         return meets, shared

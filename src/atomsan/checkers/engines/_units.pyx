@@ -1,7 +1,7 @@
 # cython: language_level=3, freethreading_compatible=True
 """From events to the rows of units of work (`checkers/units.py`).
 
-Which sets a variable is in, and which regions are units on them, comes as arrays. Sets are of kinds (objects of one class
+Which sets a location is in, and which regions are units on them, comes as arrays. Sets are of kinds (objects of one class
 are), and a region is a unit on all sets of a kind or on none: so what there is to know is as large as the source of a
 program, whatever the number of its objects.
 """
@@ -68,14 +68,14 @@ cdef class UnitFinder:
     cdef readonly uint64_t transactions
     cdef bint learns
     cdef object _offsets, _sets, _kinds, _on, _parts, _same, _back
-    cdef const uint32_t *offsets      # of a variable, into `sets`
+    cdef const uint32_t *offsets      # of a location, into `sets`
     cdef const uint32_t *sets
     cdef const uint32_t *kinds        # of a set
     cdef uint8_t *on                  # of a region and a kind
     cdef const uint8_t *parts         # of a region: it is part of the code of the one around it
     cdef const uint32_t *same         # of a region: whose row of `on` is its own
     cdef const uint8_t *back          # of a region: it was called back
-    cdef size_t variable_count
+    cdef size_t location_count
     cdef size_t region_count
     cdef size_t kind_count
 
@@ -100,9 +100,9 @@ cdef class UnitFinder:
             self.thread_count = threads
 
     def know(self, offsets, sets, kinds, on, parts, same, back):
-        """What there is to know of the variables, sets and regions so far.
+        """What there is to know of the locations, sets and regions so far.
 
-        The sets of variable v are `sets[offsets[v] : offsets[v + 1]]`, the kind of a set is `kinds[set]`, `on[region, kind]`
+        The sets of location v are `sets[offsets[v] : offsets[v + 1]]`, the kind of a set is `kinds[set]`, `on[region, kind]`
         is 1 if the region is a unit on sets of the kind (and is written to, if this finder learns), and `parts[region]` is
         1 for a region whose code is that of the region around it. `back[region]` is 1 for a region that a library called
         back; it has the row of `on` of the region that it is besides, `same[region]`.
@@ -122,12 +122,12 @@ cdef class UnitFinder:
         if on_view.shape[0] != part_view.shape[0] or (set_view.shape[0] and np.max(sets) >= len(kinds)):
             raise ValueError("regions and sets do not fit together")
         if len(offsets) == 0 or int(offsets[len(offsets) - 1]) != len(sets):
-            raise ValueError("the sets of the variables do not add up")
+            raise ValueError("the sets of the locations do not add up")
         if kind_view.shape[0] and np.max(kinds) >= on_view.shape[1]:
             raise ValueError("a kind of sets that no region knows")
         self._offsets, self._sets, self._kinds, self._on, self._parts = offsets, sets, kinds, on, parts
         self._same, self._back = same, back
-        self.variable_count = offset_view.shape[0] - 1
+        self.location_count = offset_view.shape[0] - 1
         self.region_count, self.kind_count = on_view.shape[0], on_view.shape[1]
         self.offsets = &offset_view[0]
         self.sets = &set_view[0] if set_view.shape[0] else NULL
@@ -187,7 +187,7 @@ cdef class UnitFinder:
             for i in range(count):
                 row = &self.threads[thread[i]]
                 if ops[i] <= WRITE:
-                    if target[i] < self.variable_count and self.offsets[target[i]] != self.offsets[target[i] + 1]:
+                    if target[i] < self.location_count and self.offsets[target[i]] != self.offsets[target[i] + 1]:
                         fits = self.keep_access(row, thread[i], ops[i], target[i], site[i], first + i)
                 elif ops[i] == BEGIN:
                     fits = self.begin(row, target[i])
@@ -203,21 +203,21 @@ cdef class UnitFinder:
         return thread_column, kind, location, site_column, event
 
     cdef bint keep_access(
-        self, ThreadRow *row, uint32_t thread, uint8_t op, uint32_t variable, uint32_t site, uint64_t event
+        self, ThreadRow *row, uint32_t thread, uint8_t op, uint32_t location, uint32_t site, uint64_t event
     ) noexcept nogil:
         """The access, and before it the begins of the regions around it that were not kept yet.
 
         Transactions that are not kept count too: the begin of one has its number, in the place of a site.
         """
         cdef size_t i
-        for i in range(self.offsets[variable], self.offsets[variable + 1]):
+        for i in range(self.offsets[location], self.offsets[location + 1]):
             self.learn(row, self.kinds[self.sets[i]])
         for i in range(row.depth):
             if row.open[i].unit == NONE:
                 row.open[i].unit = 0  # is kept
                 if not self.keep(thread, BEGIN, row.open[i].region, row.number, event):
                     return False
-        return self.keep(thread, op, variable, site, event)
+        return self.keep(thread, op, location, site, event)
 
     cdef bint keep(self, uint32_t thread, uint8_t op, uint32_t target, uint32_t site, uint64_t event) noexcept nogil:
         cdef Row *kept = self.new_row()
@@ -265,17 +265,17 @@ cdef class UnitFinder:
         return True
 
     cdef bint access(
-        self, ThreadRow *row, uint32_t thread, uint8_t op, uint32_t variable, uint32_t site, uint64_t event
+        self, ThreadRow *row, uint32_t thread, uint8_t op, uint32_t location, uint32_t site, uint64_t event
     ) noexcept nogil:
         cdef uint32_t i, kind, lane
         cdef Row *made
         cdef Open *unit
-        if variable >= self.variable_count or self.offsets[variable] == self.offsets[variable + 1]:
+        if location >= self.location_count or self.offsets[location] == self.offsets[location + 1]:
             return True
         lane = self.lane(row)
         if lane == NONE:
             return False
-        for i in range(self.offsets[variable], self.offsets[variable + 1]):
+        for i in range(self.offsets[location], self.offsets[location + 1]):
             kind = self.kinds[self.sets[i]]
             if self.learns:
                 self.learn(row, kind)
@@ -288,7 +288,7 @@ cdef class UnitFinder:
             made.thread = thread
             made.lane = lane
             made.set = self.sets[i]
-            made.location = variable
+            made.location = location
             made.site = site
             made.transaction = row.number if row.depth else 0
             if row.found == NONE:

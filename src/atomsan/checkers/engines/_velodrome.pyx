@@ -29,8 +29,8 @@ Shadow state. A `Ref` names an event of a transaction; it is void once the node'
     threads[t].current    the node of t's open region, or NONE                                  the paper's C(t)
     threads[t].last       t's last transaction, with one of its events: the begin of the open region, the end, or the
                           last event outside regions. Before t's first event: the fork that made it       L(t)
-    variables[x].writer   the last write                                                        W(x)
-    variables[x].reader   a read since then; `others` leads to the rest, one for each thread    R(x, t)
+    locations[x].writer   the last write                                                        W(x)
+    locations[x].reader   a read since then; `others` leads to the rest, one for each thread    R(x, t)
     locks[l]              the last release                                                      U(l)
     posts[h]              a list of the last post of each thread
 
@@ -61,7 +61,7 @@ cdef enum:
 
 cdef enum:
     NONE = 0xFFFFFFFF
-    AHEAD = 12               # events between the prefetch of a variable and its use
+    AHEAD = 12               # events between the prefetch of a location and its use
     SKIPPED = INNER + 1      # the begin of a transaction that is left out: it counts all the same
     FAILED = -1              # no memory
 
@@ -85,7 +85,7 @@ cdef struct Listed:          # of a reader or a poster, in a list
     uint32_t next            # place + 1; 0: the last
 
 
-cdef struct Variable:
+cdef struct Location:
     Ref writer
     Ref reader
     uint32_t others          # place + 1 in `listed`; 0: none
@@ -153,10 +153,10 @@ cdef int by_label(const void *a, const void *b) noexcept nogil:
 
 cdef class Velodrome:
     cdef Thread *threads
-    cdef Variable *variables
+    cdef Location *locations
     cdef Ref *locks
     cdef uint32_t *posts             # place + 1 of the first in `listed`
-    cdef size_t thread_room, variable_room, lock_room, post_room
+    cdef size_t thread_room, location_room, lock_room, post_room
 
     cdef Node *nodes
     cdef Labelled *moved             # as many as nodes: the nodes a search has come by, and then their order
@@ -194,12 +194,12 @@ cdef class Velodrome:
         self.gap, self.highest = 1ULL << gap_bits, 1ULL << (2 * gap_bits - 2)
         self.first_node = self.last_node = self.free_nodes = self.free_edges = NONE
         cdef size_t buckets = 1 << bucket_bits if bucket_bits else 0
-        if not has_room(<void **> &self.variables, &self.variable_room, buckets, sizeof(Variable)):
+        if not has_room(<void **> &self.locations, &self.location_room, buckets, sizeof(Location)):
             raise MemoryError
 
     def __dealloc__(self):
         free(self.threads)
-        free(self.variables)
+        free(self.locations)
         free(self.locks)
         free(self.posts)
         free(self.nodes)
@@ -214,14 +214,14 @@ cdef class Velodrome:
         """Whether all of the cycle happened between the first and the last of its steps, both of one transaction."""
         return self.cycle_increases
 
-    def grow(self, size_t threads, size_t variables, size_t locks, size_t handovers):
+    def grow(self, size_t threads, size_t locations, size_t locks, size_t handovers):
         """Take note of how many there are of each now."""
         cdef size_t known = self.thread_room
         if self.bucket_bits:
-            variables = 0
+            locations = 0
         if not (
             has_room(<void **> &self.threads, &self.thread_room, threads, sizeof(Thread))
-            and has_room(<void **> &self.variables, &self.variable_room, variables, sizeof(Variable))
+            and has_room(<void **> &self.locations, &self.location_room, locations, sizeof(Location))
             and has_room(<void **> &self.locks, &self.lock_room, locks, sizeof(Ref))
             and has_room(<void **> &self.posts, &self.post_room, handovers, 4)
         ):
@@ -251,7 +251,7 @@ cdef class Velodrome:
         with nogil:
             for i in range(count):
                 if i + AHEAD < count and ops[i + AHEAD] <= WRITE:
-                    atomsan_prefetch(&self.variables[self.bucket(targets[i + AHEAD])])
+                    atomsan_prefetch(&self.locations[self.bucket(targets[i + AHEAD])])
                 o = ops[i]
                 if o >= NOTHING:
                     if o == SKIPPED:
@@ -363,10 +363,10 @@ cdef class Velodrome:
 
     cdef bint has_other(self, uint32_t t, Event *now, uint32_t own) noexcept nogil:
         """Is there a node alive that the event comes after, but for `own`?"""
-        cdef Variable *x
+        cdef Location *x
         cdef uint32_t place, n
         if now.op <= WRITE:
-            x = &self.variables[self.bucket(now.target)]
+            x = &self.locations[self.bucket(now.target)]
             if self.other(&x.writer, t, own):
                 return True
             if now.op == READ:
@@ -390,14 +390,14 @@ cdef class Velodrome:
 
     cdef int connect(self, uint32_t t, uint32_t n, Event *now) noexcept nogil:
         """Edges to `n` from what the event comes after, but for the thread's own order."""
-        cdef Variable *x
+        cdef Location *x
         cdef Thread *child
         cdef int outcome = 0
         if now.op == READ:
-            x = &self.variables[self.bucket(now.target)]
+            x = &self.locations[self.bucket(now.target)]
             return self.edge_from(&x.writer, WRITE, n, now, WRITE_READ)
         if now.op == WRITE:
-            x = &self.variables[self.bucket(now.target)]
+            x = &self.locations[self.bucket(now.target)]
             if x.others == 0 and not self.alive(&x.reader):
                 return self.edge_from(&x.writer, WRITE, n, now, WRITE_WRITE)
             # a reader that is alive has the writer before it
@@ -433,9 +433,9 @@ cdef class Velodrome:
 
     cdef int record(self, uint32_t t, uint32_t n, Event *now) noexcept nogil:
         """Leave the event where later ones look for it."""
-        cdef Variable *x
+        cdef Location *x
         if now.op == READ:
-            x = &self.variables[self.bucket(now.target)]
+            x = &self.locations[self.bucket(now.target)]
             if x.writer.node == n and self.alive(&x.writer):
                 return 0         # who comes after the write comes after the read
             if x.others == 0 and (not self.alive(&x.reader) or self.nodes[x.reader.node].thread == t):
@@ -443,7 +443,7 @@ cdef class Velodrome:
                 return 0
             return self.record_reader(x, t, n, now)
         if now.op == WRITE:
-            x = &self.variables[self.bucket(now.target)]
+            x = &self.locations[self.bucket(now.target)]
             self.set_ref(&x.writer, n, now)
             x.reader.age = 0
             if x.others:
@@ -464,7 +464,7 @@ cdef class Velodrome:
             return self.end(now.target, now)
         return 0
 
-    cdef int record_reader(self, Variable *x, uint32_t t, uint32_t n, Event *now) noexcept nogil:
+    cdef int record_reader(self, Location *x, uint32_t t, uint32_t n, Event *now) noexcept nogil:
         if not self.alive(&x.reader) or self.nodes[x.reader.node].thread == t:
             self.set_ref(&x.reader, n, now)
             self.unlist(&x.others, t)

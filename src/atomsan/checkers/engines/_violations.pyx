@@ -43,7 +43,7 @@ Shadow state (the paper's symbol, who owns it, what holds):
     .edges          by knower: the dependency by which it came, and the parent that told it, which came before.
     .seen           the hashes of the transaction sequences of its witnesses, so that distinct ones can be counted: a
                     sequence names the violating transaction, so no other one can have the same. At most MOST_SEEN.
-  variables[x]      .write is the last write; .read and the row .reads hold each thread's last read since then, but for
+  locations[x]      .write is the last write; .read and the row .reads hold each thread's last read since then, but for
                     void ones. No thread is in both.
   releases[l]       the last release.
   handovers[h]      each thread's last post and last take, but for void ones.
@@ -81,8 +81,8 @@ cdef enum:
     NOBODY = 0
     NO_REGION = 0xFFFFFFFF
     FRESH = 0x80000000          # in slot_of: forked, and no event yet
-    AHEAD = 16                  # so many events ahead a variable is fetched
-    LINE = 64                   # bytes of a cache line, and of a Variable
+    AHEAD = 16                  # so many events ahead a location is fetched
+    LINE = 64                   # bytes of a cache line, and of a Location
     CACHED_ROWS = 1024          # so many rows stay in the cache
     SIZES = 32                  # of rows: 4, 8, 16, ... entries
     MOST_SEEN = 1 << 20         # more sequences of one transaction are not told apart
@@ -106,7 +106,7 @@ cdef struct Row:                # accesses by slot, open addressing
     uint32_t bits
     uint32_t count
 
-cdef struct Variable:
+cdef struct Location:
     Access write
     Access read                 # one reader since the write: most have no other
     Row reads                   # the others
@@ -255,8 +255,8 @@ cdef class ViolationEngine:
     cdef size_t free_actives_capacity
     cdef uint32_t free_actives_count
 
-    cdef Variable *variables
-    cdef size_t variable_capacity
+    cdef Location *locations
+    cdef size_t location_capacity
     cdef Access *releases
     cdef size_t lock_capacity
     cdef HandOver *handovers
@@ -323,8 +323,8 @@ cdef class ViolationEngine:
             free(self.actives[i].knowers)
             free(self.actives[i].edges)
             free(self.actives[i].seen)
-        for i in range(self.variable_capacity):
-            free(self.variables[i].reads.entries)
+        for i in range(self.location_capacity):
+            free(self.locations[i].reads.entries)
         for i in range(self.handover_capacity):
             free(self.handovers[i].posts.entries)
             free(self.handovers[i].takes.entries)
@@ -338,7 +338,7 @@ cdef class ViolationEngine:
         free(self.slot_of)
         free(self.actives)
         free(self.free_actives)
-        free(self.variables)
+        free(self.locations)
         free(self.releases)
         free(self.handovers)
         free(self.found)
@@ -349,28 +349,28 @@ cdef class ViolationEngine:
         free(self.coarse)
         free(self.path)
 
-    def grow(self, size_t threads, size_t variables, size_t locks, size_t handovers):
+    def grow(self, size_t threads, size_t locations, size_t locks, size_t handovers):
         """Take note of how many of each there are now."""
         enlarge(<void **> &self.slot_of, &self.symbol_capacity, threads, sizeof(uint32_t))
         enlarge(<void **> &self.releases, &self.lock_capacity, locks, sizeof(Access))
         enlarge(<void **> &self.handovers, &self.handover_capacity, handovers, sizeof(HandOver))
-        self.grow_variables(variables)
+        self.grow_locations(locations)
 
-    cdef int grow_variables(self, size_t needed) except -1:
-        """As `enlarge`, but each variable in one cache line."""
+    cdef int grow_locations(self, size_t needed) except -1:
+        """As `enlarge`, but each location in one cache line."""
         cdef size_t bigger
-        cdef Variable *moved
-        if needed > self.variable_capacity:
+        cdef Location *moved
+        if needed > self.location_capacity:
             bigger = needed + needed // 4
-            moved = <Variable *> aligned_alloc(LINE, bigger * sizeof(Variable))
+            moved = <Location *> aligned_alloc(LINE, bigger * sizeof(Location))
             if moved == NULL:
                 raise MemoryError
-            if self.variables != NULL:
-                memcpy(moved, self.variables, self.variable_capacity * sizeof(Variable))
-            memset(moved + self.variable_capacity, 0, (bigger - self.variable_capacity) * sizeof(Variable))
-            free(self.variables)
-            self.variables = moved
-            self.variable_capacity = bigger
+            if self.locations != NULL:
+                memcpy(moved, self.locations, self.location_capacity * sizeof(Location))
+            memset(moved + self.location_capacity, 0, (bigger - self.location_capacity) * sizeof(Location))
+            free(self.locations)
+            self.locations = moved
+            self.location_capacity = bigger
         return 0
 
     def feed(
@@ -401,14 +401,14 @@ cdef class ViolationEngine:
         cdef size_t i
         cdef uint32_t s
         cdef Thread *t
-        cdef Variable *x
+        cdef Location *x
         cdef Here here
         for i in range(count):
             if i + AHEAD < count:
                 # whatever the target is: to fetch a wrong address does no harm, to mispredict a branch does
-                atomsan_prefetch(&self.variables[target[i + AHEAD]])
+                atomsan_prefetch(&self.locations[target[i + AHEAD]])
                 if self.rows > CACHED_ROWS and op[i + AHEAD // 2] <= WRITE:
-                    x = &self.variables[target[i + AHEAD // 2]]
+                    x = &self.locations[target[i + AHEAD // 2]]
                     if x.reads.entries != NULL:
                         s = self.slot_of[thread[i + AHEAD // 2]]
                         atomsan_prefetch(&x.reads.entries[place_of(s, x.reads.bits)])
@@ -452,9 +452,9 @@ cdef class ViolationEngine:
     cdef inline int step(self, Here *here) except -1 nogil:
         cdef Access *release
         if here.op == READ:
-            self.read(&self.variables[here.target], here)
+            self.read(&self.locations[here.target], here)
         elif here.op == WRITE:
-            self.write(&self.variables[here.target], here)
+            self.write(&self.locations[here.target], here)
         elif here.op == ACQUIRE:
             release = &self.releases[here.target]
             if release.slot != NOBODY:
@@ -477,7 +477,7 @@ cdef class ViolationEngine:
 
     # ---- dependencies: which e_a are there for this e_b
 
-    cdef inline int read(self, Variable *x, const Here *here) except -1 nogil:
+    cdef inline int read(self, Location *x, const Here *here) except -1 nogil:
         """The last write, if this is the thread's first read since."""
         cdef Access *mine = &x.read
         if mine.slot != here.access.slot and mine.slot != NOBODY:
@@ -487,7 +487,7 @@ cdef class ViolationEngine:
         mine[0] = here.access
         return 0
 
-    cdef inline Access *reader(self, Variable *x, uint32_t slot) except NULL nogil:
+    cdef inline Access *reader(self, Location *x, uint32_t slot) except NULL nogil:
         """Where this reader's last read belongs, when another one is in `x.read`: there too, if that one is void."""
         cdef Access *mine
         if x.reads.entries != NULL:
@@ -496,7 +496,7 @@ cdef class ViolationEngine:
                 return mine
         return &x.read if self.void(&x.read) else self.place(&x.reads, slot)
 
-    cdef inline int write(self, Variable *x, const Here *here) except -1 nogil:
+    cdef inline int write(self, Location *x, const Here *here) except -1 nogil:
         """Every other thread's last read since the last write; that write, if nobody read."""
         if x.read.slot != NOBODY:
             self.depend(&x.read, READ_WRITE, here)

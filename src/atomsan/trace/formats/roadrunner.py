@@ -2,7 +2,7 @@
 
 RAPID's PrintSubsetTool (`-tool=PS`) prints accesses, locking, Start, Join, Enter and Exit; RoadRunner's own
 PrintTool (`-tool=P`) prints these and more. Both are read, one event a line, with the tid as the thread's
-name and the location of an access as its site:
+name and the site of an access as its site:
 
     Rd ARd VRd, Wr AWr VWr   read and write: of a field, an array's element, a volatile field
     Acquire Release          acquire and release
@@ -21,9 +21,9 @@ Every other line is skipped: RoadRunner's messages, what the program printed its
 (the lock hands its order over), Sleep, Interrupt, ClassInited, `test acquire` and the like. A line that
 starts as an event and does not go on as one is refused.
 
-The value that RoadRunner's option -value adds behind the bracket is passed over. A location is the last word
+The value that RoadRunner's option -value adds behind the bracket is passed over. A site is the last word
 of a line that has at least two, because a tool's state, printed before it, may hold spaces. `NullLoc` is no
-location.
+site.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _EVENT = re.compile(rb"@\s+(?P<word>\w+)\((?P<rest>.*)", re.DOTALL)
 
 
 def structure(name: str) -> dict[str, str]:
-    """The object, class and field that a variable's name is made of; a static field has no object."""
+    """The object, class and field that a location's name is made of; a static field has no object."""
     match = (_ELEMENT.fullmatch(name) or _FIELD.fullmatch(name)) if len(name) <= _LONGEST_NAME else None
     if match is None:
         return {}
@@ -65,10 +65,10 @@ def structure(name: str) -> dict[str, str]:
 
 def describe(symbols: Symbols, kind: Kind, start: int, stop: int) -> None:
     """Give symbols `start` to `stop` of one kind the structure that their names tell of."""
-    if kind == "variables":
+    if kind == "locations":
         for number in range(start, stop):
-            for field, value in structure(symbols.variables[number]).items():
-                symbols.variables.set(number, field, value)
+            for field, value in structure(symbols.locations[number]).items():
+                symbols.locations.set(number, field, value)
 
 
 def refusal(line: bytes) -> str:

@@ -1,0 +1,337 @@
+"""Definitions: what the numbers in the raw log stand for, as the program's process sends them.
+
+A definition is a list that JSON can hold; the first word says what it defines. Each comes before the first record that
+uses it, so a reader that looks at the log first and at the definitions second knows them all. What is malformed is
+counted and passed over: a program that was killed may leave half a line behind.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections import defaultdict, deque
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from atomsan.source.effects import PRIMITIVE_METHODS
+from atomsan.trace.regions import CALLBACK
+
+if TYPE_CHECKING:
+    from atomsan.recorder.log._resolve import Resolver
+
+Message = list[Any]
+
+# Probes whose name is that of a method or function which reads or writes something: what is done at their sites.
+_OPERATIONS = frozenset({"method", "keyed_method", "late_method", "argument", "call", "item"})
+
+# Probes that are about an object of which a method is called.
+_CALLED = frozenset({"load_attr", "method", "keyed_method", "late_method"})
+
+# Probes of stores, and the lines in which what is stored is a primitive that was made for it.
+_STORING = frozenset({"store_attr", "store_name", "store_cell"})
+_MAKING = re.compile(r"=\s*(?:\w+\.)*(?:R?Lock|Condition|(?:Bounded)?Semaphore|Event|Barrier|\w*Queue)\(")
+
+# Probes at which a primitive is used that another probe read.
+_ENTERING = frozenset({"with", "await"})
+
+# Probes that stand in statements of their own, never inside the right side of an assignment. (A name can, through `:=`,
+# but hardly ever does; and then the assignment's region ends a little early.)
+_STATEMENTS = frozenset({"store_attr", "store_name", "store_cell", "aug_attr", "aug_item", "with"})
+
+_READ_BYTES = 1 << 20
+
+
+class DefinitionSource(Protocol):
+    def read(self) -> list[Message]:
+        """The messages that came since the last time."""
+        ...
+
+
+class DefinitionFile:
+    """Messages as lines of JSON in a file that another process appends to."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._offset = 0
+        self._rest = b""
+        self.damaged = 0
+        """Lines that were no messages."""
+
+    def read(self) -> list[Message]:
+        messages: list[Message] = []
+        while piece := os.pread(self._descriptor, _READ_BYTES, self._offset):
+            self._offset += len(piece)
+            *lines, self._rest = (self._rest + piece).split(b"\n")
+            messages += filter(None, map(self._message, lines))
+        return messages
+
+    def _message(self, line: bytes) -> Message | None:
+        try:
+            message = json.loads(line)
+        except (ValueError, RecursionError):
+            message = None
+        if isinstance(message, list) and message:
+            return message
+        self.damaged += 1
+        return None
+
+
+class DefinitionList:
+    """Messages in memory. `send` is what the recorder calls, from any thread."""
+
+    def __init__(self) -> None:
+        self._messages: deque[Message] = deque()
+        self.send: Callable[[Message], None] = self._messages.append
+        self.damaged = 0
+
+    def read(self) -> list[Message]:
+        return [self._messages.popleft() for _ in range(len(self._messages))]
+
+
+class SiteDefinition(NamedTuple):
+    """A place in the source, and what the probe there is about."""
+
+    kind: str
+    file: str
+    line: int
+    column: int
+    function: str
+    text: str
+    """The line of the source."""
+    operation: str | None
+    expression: str
+    """The object or container that is accessed, as the source spells it."""
+
+
+class RegionLabel(NamedTuple):
+    """A region as the trace names it. An entry function has a label of its own, of origin `outer`; so has one that is
+    called back."""
+
+    name: str
+    origin: str
+    flow: str | None = None
+    entered: str | None = None
+
+
+class TypeDefinition(NamedTuple):
+    module: str
+    name: str
+
+
+class SelectionDefinition(NamedTuple):
+    """Whether a module is watched, and why."""
+
+    file: str | None
+    selected: bool
+    reason: str
+
+
+class PrimitiveDefinition(NamedTuple):
+    kind: str
+    name: str
+
+
+def _directory(path: str | None) -> str:
+    """The directory that files are shown relative to, with the slash behind it: the current one, if none is given."""
+    try:
+        return os.path.join(os.path.realpath(path or os.getcwd()), "")
+    except FileNotFoundError:  # it was removed: no file is in it
+        return os.sep * 2
+
+
+class Definitions:
+    """The tables, and the resolver that is told what it needs of them."""
+
+    def __init__(self, resolver: Resolver, root: str | None = None) -> None:
+        self._resolver = resolver
+        self._root = _directory(root)
+        self.types: dict[int, TypeDefinition] = {}
+        self.bases: dict[str, list[str]] = {}
+        """The base classes of each class, `object` aside, by their names."""
+        self.sets: dict[str, list[str]] = {}
+        """The atomic sets that classes declare."""
+        self.fields: dict[str, list[str]] = {}
+        """The classes of the objects that fields were seen to hold: `Account.log` -> `Log`."""
+        self.followed: dict[str, list[str]] = {}
+        """The fields of which it is recorded what they hold, by class: globs."""
+        self.names: dict[int, str] = {}
+        self.names_by_hash: dict[int, str] = {}
+        self.keys: dict[tuple[int, int], str] = {}
+        self.threads: dict[int, str] = {}
+        self.modules: dict[int, str] = {}
+        """The names of modules, by the address of their namespace."""
+        self.primitives: defaultdict[int, deque[PrimitiveDefinition]] = defaultdict(deque)
+        """By address, in the order in which there were primitives at this address."""
+        self.sites: dict[int, SiteDefinition] = {}
+        self.labels: list[RegionLabel] = []
+        self.facts: dict[str, Any] = {}
+        self.failures: dict[str, str] = {}
+        """Files that could not be rewritten, and why."""
+        self.selections: dict[str, SelectionDefinition] = {}
+        """By module, in the order in which they were imported; only if that was asked for."""
+        self.wrong = 0
+        """Messages that made no sense."""
+        self._label_numbers: dict[tuple[str, str, str | None], int] = {}
+        self._regions: dict[tuple[Any, ...], int] = {}
+        self._first_sites: dict[tuple[Any, ...], int] = {}
+        self._functions = 0
+        self._adders: dict[str, Callable[..., None]] = {
+            "module": self._add_module,
+            "type": self._add_type,
+            "name": self._add_name,
+            "field": self._add_field,
+            "follow": self._add_followed,
+            "key": self._add_key,
+            "thread": self._add_thread,
+            "region": self._add_annotated,
+            "primitive": self._add_primitive,
+            "module_name": self._add_module_name,
+            "set": self._add_facts,
+            "failure": self._add_failure,
+            "selection": self._add_selection,
+        }
+
+    def global_name(self, namespace: int, name: int) -> str:
+        """`bank.lock`, or nothing if it is not known."""
+        module, field = self.modules.get(namespace), self.names.get(name)
+        return f"{module}.{field}" if module and field else ""
+
+    def go_on_with(self, resolver: Resolver) -> None:
+        """Tell another resolver from now on, which knows what the one before it was told."""
+        resolver.go_on_from(self._resolver)
+        self._resolver = resolver
+
+    def add(self, message: Message) -> None:
+        try:
+            self._adders[message[0]](*message[1:])
+        except (TypeError, ValueError, KeyError, IndexError, AttributeError, OverflowError):
+            self.wrong += 1
+
+    def _add_type(self, number: int, module: str, name: str, bases: Sequence[str] = ()) -> None:
+        self.types[int(number)] = TypeDefinition(str(module), str(name))
+        if bases:
+            self.bases[str(name)] = [str(base) for base in bases]
+
+    def _add_name(self, number: int, text: str, hash: int) -> None:
+        self._resolver.define_name(number, hash)
+        self.names[number] = self.names_by_hash[hash] = str(text)
+
+    def _add_field(self, of_class: int, name: int, holds: int) -> None:
+        classes = self.fields.setdefault(f"{self.types[of_class].name}.{self.names[name]}", [])
+        if self.types[holds].name not in classes:
+            classes.append(self.types[holds].name)
+
+    def _add_followed(self, fields: Sequence[Sequence[str]]) -> None:
+        for of_class, field in fields:
+            known = self.followed.setdefault(str(of_class), [])
+            if str(field) not in known:
+                known.append(str(field))
+
+    def _add_key(self, kind: int, hash: int, shown: str) -> None:
+        self.keys[int(kind), int(hash)] = str(shown)
+
+    def _add_thread(self, number: int, name: str, kind: str = "thread") -> None:
+        self._resolver.define_thread(number)
+        self.threads[number] = str(name)
+
+    def _add_annotated(self, number: int, name: str) -> None:
+        self._resolver.define_annotated(number, self._region(str(name), "annotated"))
+
+    def _add_primitive(self, address: int, kind: str, name: str = "") -> None:
+        self.primitives[int(address)].append(PrimitiveDefinition(str(kind), str(name)))
+
+    def _add_module_name(self, address: int, name: str) -> None:
+        self._resolver.define_namespace(address)
+        self.modules[address] = str(name)
+
+    def _add_facts(self, facts: dict[str, Any]) -> None:
+        self.facts |= facts
+
+    def _add_failure(self, file: str, why: str) -> None:
+        self.failures[str(file)] = str(why)
+
+    def _add_selection(self, module: str, file: str | None, selected: bool, reason: str) -> None:
+        shown = None if file is None else self._shown(str(file))
+        self.selections[str(module)] = SelectionDefinition(shown, bool(selected), str(reason))
+
+    def _add_module(self, module: dict[str, Any]) -> None:
+        plan, first = module["plan"], int(module["first_site"])
+        file = self._shown(str(plan["file"]))
+        lines = str(module["source"]).split("\n")
+        functions = [str(function[0]) for function in plan["functions"]]
+        regions = [self._region(*_region_facts(region)) for region in plan["regions"]]
+        loops = [region[1] == "loop" for region in plan["regions"]]
+        self.sets |= {str(name): [str(field) for field in fields] for name, *fields in plan.get("sets", ())}
+        for number, (kind, line, column, function, name, text, region, feeds, *_) in enumerate(plan["probes"], first):
+            line, column = int(line), int(column)
+            site = SiteDefinition(
+                kind=str(kind),
+                file=file,
+                line=max(line, 0),
+                column=max(column, 0),
+                function=functions[function],
+                text=lines[line - 1].strip() if 0 < line <= len(lines) else "",
+                operation=str(name) if kind in _OPERATIONS and name else None,
+                expression=str(text),
+            )
+            self.sites[number] = site
+            shown = (file, line, column, site.function, site.operation)
+            self._resolver.define_site(
+                number,
+                self._first_sites.setdefault(shown, number),
+                regions[region] if region >= 0 else None,
+                self._functions + function,
+                first + feeds if feeds >= 0 else 0,
+                kind in _STATEMENTS or (kind == "begin" and region >= 0 and loops[region]),
+            )
+        for number, probe in enumerate(plan["probes"], first):
+            kind, name, feeds = probe[0], probe[4], probe[7]
+            if feeds >= 0:
+                self._resolver.define_feeding(first + feeds)
+                if kind in _CALLED and name in PRIMITIVE_METHODS:
+                    self._resolver.define_use(first + feeds, "reads")
+                elif kind in _ENTERING:
+                    self._resolver.define_use(number, "enters")
+            if kind in _STORING and _MAKING.search(self.sites[number].text):
+                self._resolver.define_use(number, "makes")
+        self._functions += len(functions)
+
+    def _region(
+        self,
+        name: str,
+        origin: str,
+        has_loops: bool = False,
+        is_trampoline: bool = False,
+        flow: str | None = None,
+    ) -> int:
+        key = (name, origin, has_loops, is_trampoline, flow)
+        if key not in self._regions:
+            self._regions[key] = self._resolver.define_region(
+                self._label(name, origin, flow),
+                self._label(name, "outer", flow),
+                self._label(name, origin, flow, CALLBACK),
+                is_function=origin == "function",
+                has_loops=has_loops,
+                is_trampoline=is_trampoline,
+                is_outer=origin == "outer",
+            )
+        return self._regions[key]
+
+    def _label(self, name: str, origin: str, flow: str | None, entered: str | None = None) -> int:
+        number = self._label_numbers.setdefault((name, origin, entered), len(self.labels))
+        if number == len(self.labels):
+            self.labels.append(RegionLabel(name, origin, flow, entered))
+        return number
+
+    def _shown(self, file: str) -> str:
+        """A file below the directory that the program runs in is shown relative to it."""
+        if file.startswith("<"):
+            return file
+        path = os.path.realpath(os.path.join(self._root, file))
+        return path[len(self._root) :] if path.startswith(self._root) else file
+
+
+def _region_facts(region: Any) -> tuple[str, str, bool, bool, str | None]:
+    name, origin, _line, _function, has_loops, is_trampoline, flow = region
+    return str(name), str(origin), bool(has_loops), bool(is_trampoline), "\n".join(map(str, flow)) or None

@@ -1,0 +1,1 @@
+"""Recording Python programs: probes, watched primitives, and the session that puts them in."""

@@ -1,0 +1,898 @@
+"""The log of the recorded process: a ring of records, the numbers of threads, types and names, and the deaths of objects.
+
+Who may do what: everything here runs with the GIL held, so there is one writer at a time and the order of the ring is
+the order in which things happened. `_hot.h` writes a record inline; here stands what is seldom: waiting for room,
+registering a thread, numbering a type, noise. Whatever sends a definition, waits or makes noise may let another thread
+run, and must therefore come before the look at the program's data, never between a look and its record.
+"""
+
+import sys
+from threading import get_ident
+
+from cpython.object cimport PyObject, PyTypeObject
+from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t, uintptr_t
+from libc.stdlib cimport calloc, free, realloc
+from libc.string cimport memset
+
+from atomsan.recorder.python._hot cimport (
+    NOT_LIVE, RAW_WHAT, RAW_WORD, SEEN_SLOTS, SLACK, State, Thread, has_room, mark_seen, put,
+)
+from atomsan.recorder.log._raw cimport (
+    RAW_FREE, RAW_HEAD_BYTES, RAW_MAGIC, RAW_REGION, RAW_REGION_END, RAW_THREAD, RawHead, RawRecord,
+)
+
+cdef extern from *:
+    """
+    #include <pthread.h>
+    #include <sched.h>
+    #include <time.h>
+    #include <unistd.h>
+    #include "_free.h"
+
+    ATOMSAN_THREAD_LOCAL Thread atomsan_thread;
+
+    static inline Thread *this_thread(void) { return &atomsan_thread; }
+
+    static void sleep_for(long nanoseconds) {
+        struct timespec time = {nanoseconds / 1000000000L, nanoseconds % 1000000000L};
+        nanosleep(&time, NULL);
+    }
+
+    static uint64_t now(void) {
+        struct timespec time;
+        clock_gettime(CLOCK_MONOTONIC, &time);
+        return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+    }
+
+    static int watch_forks(void (*child)(void)) { return pthread_atfork(NULL, NULL, child); }
+    """
+    Thread *this_thread() nogil
+    void sleep_for(long nanoseconds) nogil
+    uint64_t now() nogil
+    int watch_forks(void (*child)() noexcept nogil)
+    int getppid() nogil
+    int sched_yield() nogil
+    ctypedef void (*destructor)(PyObject *) noexcept
+    int hook_type(PyTypeObject *type, int nests)
+    void unhook_types()
+    void rehook_types()
+    void log_death(PyObject *self)
+    State *free_state
+    void (*free_seen)(State *s, uint64_t address) noexcept
+
+cdef extern from "Python.h":
+    PyObject *PyEval_GetGlobals() noexcept
+    PyObject *PyType_GetName(PyTypeObject *)
+    PyTypeObject PyBaseObject_Type
+    PyTypeObject PyType_Type
+    int PyObject_GetBuffer(object, Py_buffer *, int) except -1
+    void PyBuffer_Release(Py_buffer *)
+    int PyBUF_WRITABLE
+    void PyErr_Fetch(PyObject **, PyObject **, PyObject **)
+    void PyErr_Restore(PyObject *, PyObject *, PyObject *)
+    void PyErr_Clear()
+    int Py_AddPendingCall(int (*function)(void *) noexcept, void *argument)
+    int PyThreadState_SetAsyncExc(unsigned long thread, PyObject *exception)
+    void Py_INCREF "Py_INCREF"(PyObject *)
+    void Py_DECREF "Py_DECREF"(PyObject *)
+    int Py_TPFLAGS_HEAPTYPE
+    ctypedef struct _TypeObject "PyTypeObject":
+        PyTypeObject *tp_base
+        destructor tp_dealloc
+        const char *tp_name
+        unsigned long tp_flags
+        PyObject *tp_dict
+
+# The reader is dead if it took nothing for so long while the program waits for room.
+cdef uint64_t PATIENCE = 60_000_000_000
+# Between two looks at what the reader wants (`stop`).
+cdef uint64_t STRIDE = 4096
+# Keys that are given a name, at most: a program with millions of keys should not spend its time on naming them.
+cdef uint64_t MOST_KEYS = 200_000
+
+cdef State the_state
+cdef Py_buffer buffer
+cdef bint has_buffer = False
+cdef object send = None
+cdef bint redact = False
+cdef bint paused = False
+cdef int reader = 0
+cdef uint32_t threads = 0
+cdef dict names = {}
+cdef dict namespaces = {}
+# Namespaces of modules while nobody watches for their death.
+cdef list kept = []
+ctypedef void (*Forget)() noexcept
+cdef Forget forget_types = NULL
+ctypedef void (*Notice)(uint64_t address) noexcept
+cdef Notice notice_death = NULL
+
+# FREE records for which even the reserve had no room: the next probe writes them first.
+cdef uint64_t *waiting_frees = NULL
+cdef size_t waiting_count = 0
+cdef size_t waiting_capacity = 0
+
+# Noise: the generator's state, 0 if there is none, and how often it was made.
+cdef uint64_t noise_state = 0
+cdef uint64_t noise_made = 0
+cdef uint64_t noise_next = 0
+
+
+# --- sets and maps of addresses and hashes ---------------------------------------------------------------------------
+
+cdef struct Entry:
+    uint64_t key     # 0: free
+    uint64_t value
+
+cdef struct Table:
+    Entry *entries
+    uint64_t mask
+    uint64_t used
+
+
+cdef inline uint64_t spread(uint64_t key) noexcept nogil:
+    return (key ^ (key >> 29)) * <uint64_t>0x9E3779B97F4A7C15
+
+
+cdef Entry *find(Table *table, uint64_t key) noexcept nogil:
+    """The entry of the key, or the free one where it belongs; NULL if there is no table."""
+    cdef uint64_t i
+    if table.entries == NULL:
+        return NULL
+    i = spread(key) >> 20 & table.mask
+    while table.entries[i].key != 0 and table.entries[i].key != key:
+        i = (i + 1) & table.mask
+    return &table.entries[i]
+
+
+cdef uint64_t get(Table *table, uint64_t key) noexcept nogil:
+    cdef Entry *entry = find(table, key)
+    return entry.value if entry != NULL and entry.key == key else 0
+
+
+cdef bint set_entry(Table *table, uint64_t key, uint64_t value) noexcept nogil:
+    cdef Table larger
+    cdef uint64_t i
+    cdef Entry *entry
+    if table.entries == NULL or table.used * 2 > table.mask:
+        larger.mask = 255 if table.entries == NULL else table.mask * 2 + 1
+        larger.used = 0
+        larger.entries = <Entry *>calloc(larger.mask + 1, sizeof(Entry))
+        if larger.entries == NULL:
+            return False
+        if table.entries != NULL:
+            for i in range(table.mask + 1):
+                if table.entries[i].key != 0:
+                    find(&larger, table.entries[i].key)[0] = table.entries[i]
+                    larger.used += 1
+            free(table.entries)
+        table[0] = larger
+    entry = find(table, key)
+    if entry.key == 0:
+        entry.key = key
+        table.used += 1
+    entry.value = value
+    return True
+
+
+cdef void remove(Table *table, uint64_t key) noexcept nogil:
+    """Takes the key out, and moves what had to stand further on because of it."""
+    cdef Entry *entry = find(table, key)
+    cdef uint64_t hole, i
+    cdef uint64_t home
+    if entry == NULL or entry.key != key:
+        return
+    table.used -= 1
+    hole = <uint64_t>(entry - table.entries)
+    i = hole
+    while True:
+        table.entries[hole].key = 0
+        while True:
+            i = (i + 1) & table.mask
+            if table.entries[i].key == 0:
+                return
+            home = spread(table.entries[i].key) >> 20 & table.mask
+            if ((i - home) & table.mask) >= ((i - hole) & table.mask):
+                break
+        table.entries[hole] = table.entries[i]
+        hole = i
+
+
+cdef void clear(Table *table) noexcept nogil:
+    free(table.entries)
+    table.entries = NULL
+    table.used = 0
+    table.mask = 0
+
+
+cdef Table modules       # namespaces of instrumented modules
+cdef Table types         # address of a type: its number. Taken out when the type dies
+cdef Table known_keys    # hash and kind of keys that have a name
+cdef uint32_t type_count = 0
+
+
+# --- definitions ----------------------------------------------------------------------------------------------------
+
+cdef extern from "Python.h":
+    ctypedef struct PyThreadState
+    PyThreadState *PyThreadState_Get()
+    void PyThreadState_EnterTracing(PyThreadState *)
+    void PyThreadState_LeaveTracing(PyThreadState *)
+
+
+# --- what is not ours -----------------------------------------------------------------------------------------------
+#
+# While Python code of ours runs in the program's threads, a signal handler of the program may run inside it, and raise.
+
+cdef str our_directory = __file__.rpartition("recorder")[0]
+cdef str library_directory = (sys.modules["threading"].__file__ or "").rpartition("threading")[0]
+
+
+cdef bint is_ours(str file):
+    # compiled code has the path by which it was compiled
+    return file.startswith(our_directory) or (file.endswith((".pyx", ".pxi")) and "atomsan/" in file)
+
+
+cdef bint is_of_library(str file):
+    return file.startswith(library_directory) and "-packages" not in file
+
+
+cpdef bint is_programs(error, function=None):
+    """Whether what was raised in code of ours is not about that code. Then its traceback begins behind that.
+
+    The code of `function` is ours, wherever it stands.
+    """
+    behind = traceback = error.__traceback__
+    code = getattr(function, "__code__", None)
+    while traceback is not None:
+        if traceback.tb_frame.f_code is code or is_ours(traceback.tb_frame.f_code.co_filename):
+            behind = traceback.tb_next
+        traceback = traceback.tb_next
+    # and behind what our code has called
+    while behind is not None and is_of_library(behind.tb_frame.f_code.co_filename):
+        behind = behind.tb_next
+    if behind is None and isinstance(error, Exception) and type(error).__module__ == "builtins":
+        return False
+    error.__traceback__ = behind
+    return True
+
+
+cdef int raise_pending(void *argument) noexcept:
+    cdef PyObject *error = <PyObject *>argument
+    cdef PyObject *kind = <PyObject *>error.ob_type
+    cdef PyObject *traceback = NULL
+    shown = (<object>error).__traceback__
+    if shown is not None:
+        traceback = <PyObject *>shown
+        Py_INCREF(traceback)
+    Py_INCREF(kind)
+    PyErr_Restore(kind, error, traceback)
+    return -1
+
+
+cpdef bint pass_on(error, function=None):
+    """Let what was raised in code of ours be raised in the program, as soon as that runs. False: it is not its own."""
+    if not is_programs(error, function):
+        return False
+    main = getattr(sys.modules["threading"], "_main_thread", None)
+    if getattr(main, "_ident", None) == get_ident():
+        Py_INCREF(<PyObject *>error)
+        if Py_AddPendingCall(raise_pending, <void *><PyObject *>error) == 0:
+            return True
+        Py_DECREF(<PyObject *>error)
+    # handlers run in the main thread: in another one, somebody has raised it there in just this way
+    PyThreadState_SetAsyncExc(get_ident(), <PyObject *>(<PyObject *>error).ob_type)
+    return True
+
+
+cdef void define(object message) noexcept:
+    cdef PyObject *type = NULL
+    cdef PyObject *value = NULL
+    cdef PyObject *traceback = NULL
+    if send is None or not the_state.attached:
+        return
+    PyErr_Fetch(&type, &value, &traceback)
+    PyThreadState_EnterTracing(PyThreadState_Get())  # a debugger is to see none of our frames
+    for _ in range(5):
+        try:
+            send(message)
+            break
+        except BaseException as error:
+            try:
+                if not pass_on(error, send):
+                    break  # what cannot be named is shown without a name
+            except BaseException:
+                break
+    PyThreadState_LeaveTracing(PyThreadState_Get())
+    PyErr_Restore(type, value, traceback)
+
+
+cdef uint32_t name_number(object text) except 0:
+    number = names.get(text)
+    if number is None:
+        number = len(names) + 1
+        names[text] = number
+        define(["name", number, text, hash(text) & 0xFFFFFFFFFFFFFFFF])
+    return number
+
+
+cdef void define_key(uint8_t key_kind, uint64_t hash, PyObject *key) noexcept:
+    cdef uint64_t mixed = (hash ^ <uint64_t>key_kind << 56) | 1
+    if known_keys.used >= MOST_KEYS or get(&known_keys, mixed):
+        return
+    if not set_entry(&known_keys, mixed, 1):
+        return
+    shown = "<key>"
+    if not redact:
+        # Keys that get here are exact strings, bytes, numbers, None and tuples of these: no code of the program runs.
+        shown = shortened(<object>key)
+    define(["key", key_kind, hash, shown])
+
+
+cdef str shortened(object key):
+    if isinstance(key, (str, bytes)) and len(key) > 60:
+        key = key[:60]
+    try:
+        shown = repr(key)
+    except ValueError:
+        return "<number>"  # too long for int to str
+    return shown if len(shown) <= 60 else shown[:57] + "..."
+
+
+# --- the ring -------------------------------------------------------------------------------------------------------
+
+cdef void set_on(bint on) noexcept nogil:
+    the_state.on = on
+    the_state.live = the_state.epoch if on else NOT_LIVE
+
+
+cdef void switch_off() noexcept:
+    set_on(False)
+    the_state.attached = 0
+
+
+cdef inline uint64_t reserve() noexcept:
+    """Records that are kept free for those that must not wait."""
+    return min(<uint64_t>SLACK, (the_state.mask + 1) // 4)
+
+
+cdef inline void set_limits() noexcept:
+    cdef State *s = &the_state
+    s.hard_limit = s.head.tail + s.mask + 1
+    s.limit = s.hard_limit - reserve()
+    if s.limit > s.next + STRIDE:
+        s.limit = s.next + STRIDE
+    if noise_state and s.limit > noise_next:
+        s.limit = noise_next
+
+
+cdef void flush_frees() noexcept:
+    cdef size_t i
+    cdef size_t count = waiting_count
+    global waiting_count
+    for i in range(count):
+        if the_state.next >= the_state.hard_limit:
+            break
+        put(&the_state, waiting_frees[i], 0, 0, RAW_WORD(0, RAW_FREE, 0, 0))
+        waiting_count -= 1
+    else:
+        return
+    for i in range(waiting_count):
+        waiting_frees[i] = waiting_frees[count - waiting_count + i]
+
+
+cdef int make_room(uint64_t records, int may_wait) noexcept:
+    """Room for so many records: looks where the reader is, what it wants, and makes noise. 0: do not log."""
+    cdef State *s = &the_state
+    cdef uint64_t since = 0
+    cdef uint64_t tail = 0
+    cdef uint64_t epoch = s.epoch
+    if not s.attached:
+        return 0
+    if s.head.stop:
+        set_on(False)
+        return 0
+    if records > s.mask + 1 - reserve():
+        return 0  # not even in an empty ring
+    if noise_state and may_wait and s.next >= noise_next:
+        make_noise()
+        if not s.on or s.epoch != epoch:
+            return 0
+        plan_noise()
+    while True:
+        set_limits()
+        flush_frees()
+        if waiting_count:
+            s.limit = 0
+        elif s.next + records <= s.limit:
+            return 1
+        elif s.hard_limit - s.next >= records + reserve():
+            # Only the stride or the noise is narrower than what is asked for. The limit stays: whoever comes next is
+            # not to miss its noise.
+            return 1
+        if not may_wait:
+            return not waiting_count and s.next + records <= s.hard_limit
+        if not wait_for_reader(&since, &tail):
+            return 0
+        if not s.on or s.epoch != epoch:
+            return 0
+
+
+cdef bint wait_for_reader(uint64_t *since, uint64_t *tail) noexcept:
+    """A short sleep. False if there is no reader any more."""
+    cdef State *s = &the_state
+    cdef RawHead *head = s.head
+    cdef uint64_t epoch = s.epoch
+    head.waiting = 1
+    with nogil:
+        sleep_for(200_000)
+    if not s.attached or s.epoch != epoch:
+        return False
+    head.waiting = 0
+    if head.stop:
+        set_on(False)
+        return False
+    if since[0] == 0 or head.tail != tail[0]:
+        since[0] = now()
+        tail[0] = head.tail
+    if getppid() != reader or now() - since[0] > PATIENCE:
+        head.lost = head.lost + 1
+        switch_off()
+        return False
+    return True
+
+
+cdef void lose_address(State *s, uint64_t address) noexcept:
+    """FREE for an address that stands in the log. Called while an object is being freed: must not wait or run code."""
+    cdef uint64_t *larger
+    global waiting_frees, waiting_count, waiting_capacity
+    if notice_death != NULL:
+        notice_death(address)
+    if modules.used:
+        remove(&modules, address)
+    remove(&types, address)
+    if not s.attached:
+        return
+    if s.next < s.limit or (not waiting_count and make_room_in_reserve(s)):
+        put(s, address, 0, 0, RAW_WORD(0, RAW_FREE, 0, 0))
+        return
+    if waiting_count == waiting_capacity:
+        larger = <uint64_t *>realloc(waiting_frees, (waiting_capacity * 2 + 1024) * sizeof(uint64_t))
+        if larger == NULL:
+            switch_off()
+            return
+        waiting_frees = larger
+        waiting_capacity = waiting_capacity * 2 + 1024
+    waiting_frees[waiting_count] = address
+    waiting_count += 1
+    s.limit = 0  # the next probe comes to make_room, which writes them first
+
+
+cdef bint make_room_in_reserve(State *s) noexcept:
+    if s.next < s.hard_limit:
+        return True
+    s.hard_limit = s.head.tail + s.mask + 1
+    return s.next < s.hard_limit
+
+
+# --- noise ----------------------------------------------------------------------------------------------------------
+
+cdef uint64_t random_number() noexcept:
+    global noise_state
+    noise_state ^= noise_state << 13
+    noise_state ^= noise_state >> 7
+    noise_state ^= noise_state << 17
+    return noise_state
+
+
+cdef void plan_noise() noexcept:
+    """When to make it again: often at first, so that short programs meet it, then less, so that long ones end."""
+    global noise_next
+    cdef uint64_t mean = 6 + noise_made // 200
+    noise_next = the_state.next + 1 + random_number() % (2 * min(mean, <uint64_t>150))
+
+
+cdef void make_noise() noexcept:
+    global noise_made
+    cdef uint64_t choice = random_number() % 16
+    noise_made += 1
+    with nogil:
+        if choice < 4:
+            sched_yield()
+        elif choice < 15:
+            sleep_for(<long>(choice * 2000))
+        else:
+            sleep_for(500_000)
+
+
+# --- threads --------------------------------------------------------------------------------------------------------
+
+cdef uint32_t new_thread(object name) except 0:
+    global threads
+    threads += 1
+    number = threads
+    kind = "thread"
+    if isinstance(name, tuple):
+        name, kind = name
+    define(["thread", number, str(name), kind])
+    return number
+
+
+cdef Thread *enter_thread() noexcept:
+    """The calling thread; registered, if it is the first time that it is seen in this recording."""
+    cdef Thread *thread = this_thread()
+    if thread.epoch == the_state.epoch:
+        return thread
+    # First, because naming it can run code that comes here again.
+    thread.epoch = the_state.epoch
+    thread.live = 0
+    thread.number = 0
+    thread.site = 0
+    try:
+        number = new_thread(thread_name())
+    except Exception:
+        return thread
+    if thread.epoch == the_state.epoch and thread.number == 0:
+        thread.number = number
+        thread.live = thread.epoch
+        log_record(RAW_THREAD, 0, 0, 0, 0, 0)
+    return thread
+
+
+cdef str thread_name():
+    # Not current_thread(): that makes an object for a thread that has none.
+    known = sys.modules["threading"]._active.get(get_ident())
+    return known.name if known is not None else f"thread {get_ident()}"
+
+
+cdef uint32_t current_thread() noexcept:
+    return enter_thread().number if the_state.on else 0
+
+
+cdef void set_current_thread(uint32_t number) noexcept:
+    cdef Thread *thread = this_thread()
+    if thread.epoch != the_state.epoch:
+        thread.site = 0
+    thread.epoch = the_state.epoch
+    thread.live = thread.epoch if number else 0
+    thread.number = number
+
+
+cdef Thread *thread_here() noexcept:
+    return this_thread()
+
+
+cdef uint32_t current_site() noexcept:
+    cdef Thread *thread = this_thread()
+    return thread.site if thread.epoch == the_state.epoch else 0
+
+
+# --- records --------------------------------------------------------------------------------------------------------
+
+cpdef bint is_recording() noexcept:
+    """Whether accesses are logged at present."""
+    return the_state.on != 0
+
+
+cdef void log_record(uint8_t op, uint8_t key_kind, uint16_t flags, uint64_t obj, uint64_t key, uint32_t site) noexcept:
+    cdef Thread *thread
+    if not the_state.on:
+        return
+    thread = enter_thread()
+    if thread.number == 0 or not has_room(&the_state, 1):
+        return
+    if obj:
+        mark_seen(&the_state, obj)
+    put(&the_state, obj, key, RAW_WHAT(0, site), RAW_WORD(thread.number, op, key_kind, flags))
+
+
+cdef void log_after(uint8_t op, uint8_t key_kind, uint16_t flags, uint64_t obj, uint64_t key, uint32_t site) noexcept:
+    cdef Thread *thread
+    cdef State *s = &the_state
+    if not s.on:
+        return
+    thread = enter_thread()
+    if thread.number == 0:
+        return
+    if s.next >= s.limit and not make_room(1, 0) and not make_room(1, 1):
+        return
+    if obj:
+        mark_seen(s, obj)
+    put(s, obj, key, RAW_WHAT(0, site), RAW_WORD(thread.number, op, key_kind, flags))
+    has_room(s, 1)
+
+
+cdef void log_free(uint64_t address) noexcept:
+    log_death(<PyObject *><uintptr_t>address)
+
+
+# --- types ----------------------------------------------------------------------------------------------------------
+
+class _Sample:
+    """Has the deallocator that every class of a program has."""
+
+cdef destructor class_dealloc = (<_TypeObject *>_Sample).tp_dealloc
+
+
+cdef uint32_t type_number(PyObject *obj) noexcept:
+    return number_of_type(<PyObject *>obj.ob_type)
+
+
+cdef uint32_t number_of_type(PyObject *type) noexcept:
+    cdef uint32_t number
+    cdef _TypeObject *base
+    if not the_state.attached:
+        return 0
+    number = <uint32_t>get(&types, <uint64_t>type)
+    if number:
+        return number
+    return new_type(type)
+
+
+cdef uint32_t known_type(PyObject *type) noexcept:
+    return <uint32_t>get(&types, <uint64_t>type) if the_state.attached else 0
+
+
+cdef uint32_t new_type(PyObject *type) noexcept:
+    global type_count
+    cdef _TypeObject *base = <_TypeObject *>type
+    cdef PyObject *error_type = NULL
+    cdef PyObject *error = NULL
+    cdef PyObject *traceback = NULL
+    while base != NULL and base.tp_dealloc == class_dealloc:
+        base = <_TypeObject *>base.tp_base
+    if base == NULL or not hook_type(<PyTypeObject *>base, 0):
+        return 0
+    type_count += 1
+    if not set_entry(&types, <uint64_t>type, type_count):
+        return 0
+    # A type that dies takes its number with it: its address can be that of the next.
+    mark_seen(&the_state, <uint64_t>type)
+    PyErr_Fetch(&error_type, &error, &traceback)
+    number = type_count
+    try:
+        define(type_message(number, <object>type))
+    except Exception:
+        pass
+    PyErr_Restore(error_type, error, traceback)
+    return number
+
+
+cdef list type_message(uint32_t number, object cls):
+    # Not by attributes: a metaclass could run code of the program.
+    module = type.__dict__["__module__"].__get__(cls)
+    qualname = type.__dict__["__qualname__"].__get__(cls)
+    mro = type.__dict__["__mro__"].__get__(cls)
+    bases = [type.__dict__["__qualname__"].__get__(base) for base in mro[1 : len(mro) - 1]]
+    return ["type", number, module if isinstance(module, str) else "", qualname, *([bases] if bases else [])]
+
+
+# --- instrumented modules -------------------------------------------------------------------------------------------
+
+cdef bint is_instrumented_namespace(PyObject *namespace) noexcept:
+    return namespace != NULL and modules.used != 0 and get(&modules, <uint64_t>namespace) != 0
+
+
+cdef bint called_from_instrumented_code() noexcept:
+    return is_instrumented_namespace(PyEval_GetGlobals())
+
+
+# --- for Python -----------------------------------------------------------------------------------------------------
+
+cdef State *state() noexcept:
+    return &the_state
+
+
+def make_ring(memory):
+    """Initialise the head of a ring for the size of this writable memory."""
+    cdef Py_buffer view
+    cdef RawHead *head
+    cdef uint64_t capacity = 1
+    PyObject_GetBuffer(memory, &view, PyBUF_WRITABLE)
+    try:
+        if view.len < RAW_HEAD_BYTES + 4 * <Py_ssize_t>sizeof(RawRecord):
+            raise ValueError("too little memory for a ring")
+        while RAW_HEAD_BYTES + 2 * capacity * sizeof(RawRecord) <= <uint64_t>view.len:
+            capacity *= 2
+        head = <RawHead *>view.buf
+        memset(head, 0, RAW_HEAD_BYTES)
+        head.capacity = capacity
+        head.magic = RAW_MAGIC
+    finally:
+        PyBuffer_Release(&view)
+
+
+def attach(memory, definitions, *, redact_keys=False):
+    """From now on probes write to this ring, which `make_ring` has initialised, and tell their definitions."""
+    global has_buffer, send, redact, paused, reader, waiting_count
+    cdef RawHead *head
+    cdef State *s = &the_state
+    if s.attached:
+        raise RuntimeError("this process is being recorded already")
+    release_buffer()
+    PyObject_GetBuffer(memory, &buffer, PyBUF_WRITABLE)
+    head = <RawHead *>buffer.buf
+    if buffer.len < RAW_HEAD_BYTES or head.magic != RAW_MAGIC:
+        PyBuffer_Release(&buffer)
+        raise ValueError("not a ring")
+    has_buffer = True
+    if s.seen == NULL:
+        s.seen = <uint32_t *>calloc(SEEN_SLOTS, sizeof(uint32_t))
+        if s.seen == NULL:
+            raise MemoryError
+    else:
+        memset(s.seen, 0, SEEN_SLOTS * sizeof(uint32_t))
+    s.head = head
+    s.records = <RawRecord *>(<char *>buffer.buf + RAW_HEAD_BYTES)
+    s.mask = head.capacity - 1
+    s.next = head.head
+    s.epoch += 1
+    waiting_count = 0
+    reader = getppid()
+    send = definitions
+    redact = redact_keys
+    paused = False
+    clear(&known_keys)
+    s.attached = 1
+    s.watching = 1
+    set_limits()
+    watch_builtins()
+    if forget_types != NULL:
+        forget_types()
+    annotated.clear()
+    for text, number in names.items():
+        define(["name", number, text, hash(text) & 0xFFFFFFFFFFFFFFFF])
+    for address, text in list(namespaces.items()):
+        if get(&modules, address):
+            define(["module_name", address, text])
+            mark_seen(s, address)
+        else:
+            del namespaces[address]
+    kept.clear()
+    set_on(True)
+
+
+cdef watch_builtins():
+    """The deaths of these are seen from the start: what the program makes of them can be in the log at any time."""
+    rehook_types()
+    import array
+    import collections
+    import types as kinds
+    nesting = (list, dict, set, collections.deque, collections.defaultdict, collections.OrderedDict)
+    for kind in nesting:
+        hook_type(<PyTypeObject *>kind, 1)
+    for kind in (object, bytearray, array.array, kinds.SimpleNamespace, kinds.FunctionType, type):
+        hook_type(<PyTypeObject *>kind, 0)
+
+
+cdef void at_attachment(void (*forget)() noexcept) noexcept:
+    global forget_types
+    forget_types = forget
+
+
+cdef void at_death(void (*notice)(uint64_t address) noexcept) noexcept:
+    global notice_death
+    notice_death = notice
+
+
+cdef keep_namespaces():
+    cdef uint64_t i
+    for i in range(modules.mask + 1 if modules.entries != NULL else 0):
+        if modules.entries[i].key:
+            kept.append(<object><PyObject *><uintptr_t>modules.entries[i].key)
+
+
+cdef void release_buffer() noexcept:
+    global has_buffer
+    if has_buffer:
+        PyBuffer_Release(&buffer)
+        has_buffer = False
+
+
+def detach():
+    """Stop logging; everything that was patched is as it was."""
+    global send
+    cdef State *s = &the_state
+    if s.head != NULL and has_buffer:
+        if s.attached:
+            set_limits()
+            flush_frees()
+        s.head.closed = 1
+    if s.watching:
+        keep_namespaces()
+    switch_off()
+    s.watching = 0
+    clear(&types)
+    unhook_types()
+    send = None
+    s.head = NULL
+    release_buffer()
+
+
+def pause():
+    """Log no accesses for a while; the deaths of objects still are, so that identities hold."""
+    global paused
+    paused = True
+    set_on(False)
+
+
+def resume():
+    """Go on after a pause."""
+    global paused
+    if paused and the_state.attached and not the_state.head.stop:
+        set_on(True)
+    paused = False
+
+
+cdef void name_namespace(uint64_t address, object name) noexcept:
+    if the_state.seen != NULL:
+        mark_seen(&the_state, address)
+    if isinstance(name, str):
+        namespaces[address] = name
+        define(["module_name", address, name])
+
+
+def register_module(namespace, name=None):
+    """Code with these globals is instrumented; `name` is what its module is called."""
+    if not isinstance(namespace, dict):
+        raise TypeError("the globals of a module are a dict")
+    address = <uint64_t><PyObject *>namespace
+    if name is None:
+        name = namespace.get("__name__")
+    if the_state.watching and get(&modules, address) and namespaces.get(address) == name:
+        return  # it is known: `exec` comes here each time
+    set_entry(&modules, address, 1)
+    if not the_state.watching:
+        kept.append(namespace)
+    name_namespace(address, name)
+
+
+cdef dict annotated = {}
+
+
+def begin_annotated(name):
+    """A block that the user marked begins: `with atomsan.atomic(name)`."""
+    cdef uint64_t number
+    if not the_state.on:
+        return
+    if name not in annotated:
+        annotated[name] = len(annotated) + 1
+        define(["region", annotated[name], name])
+    number = annotated[name]
+    log_record(RAW_REGION, 0, 0, 0, number, current_site())
+
+
+def end_annotated(name):
+    """And ends. One that began before anybody recorded is not known."""
+    cdef uint64_t number
+    if the_state.on and name in annotated:
+        number = annotated[name]
+        log_record(RAW_REGION_END, 0, 0, 0, number, current_site())
+
+
+def noise(seed):
+    """Yield at random, before events are logged; None: not any more."""
+    global noise_state, noise_made, noise_next
+    noise_made = 0
+    if seed is None:
+        noise_state = 0
+        return
+    noise_state = spread(<uint64_t>(seed & 0xFFFFFFFFFFFFFFFF) + 1) | 1
+    plan_noise()
+    if the_state.limit > noise_next:
+        the_state.limit = noise_next
+
+
+cdef void in_child() noexcept nogil:
+    """After a fork the ring is the parent's, and the child writes nothing to it."""
+    set_on(False)
+    the_state.attached = 0
+    the_state.head = NULL
+
+
+the_state.live = NOT_LIVE
+the_state.make_room = make_room
+the_state.enter = enter_thread
+free_state = &the_state
+free_seen = lose_address
+watch_forks(in_child)

@@ -1,0 +1,239 @@
+"""The program's process: records the program, and is the program in every other respect.
+
+`program/start.py` calls `main` with what the recording process (`runner.py`) wants; the rest of the command line is the
+program's. What stands here makes `__main__`, `sys.argv` and `sys.path` what they would be without us, and leaves the
+end of the process to Python.
+"""
+
+from __future__ import annotations
+
+import atexit
+import builtins
+import json
+import os
+import runpy
+import sys
+from collections.abc import Sequence
+from importlib.machinery import SourceFileLoader
+from types import CodeType, ModuleType
+from typing import Any, BinaryIO
+
+from atomsan.recorder.log.ring import create_spooled
+from atomsan.recorder.python import _log
+from atomsan.recorder.python._bottom import call_at_bottom, mapped, run_at_bottom, run_file_at_bottom, show
+from atomsan.recorder.python.options import RecordingOptions
+from atomsan.recorder.python.session import Session
+
+# A function, and what it is called with.
+Call = tuple[Any, ...]
+
+# As they were before the program ran: what it puts in their place, to test itself, is not for us.
+_write, _fstat, _dumps = os.write, os.fstat, json.dumps
+
+
+def main(facts: str, command: Sequence[str]) -> None:
+    """Run the program that the command line names. `facts` is the JSON that `runner.py` makes."""
+    wanted = json.loads(facts)
+    options = RecordingOptions(**wanted["options"])
+    os.set_inheritable(wanted["definitions"], False)
+    ring = mapped(wanted["ring"], os.fstat(wanted["ring"]).st_size)
+    os.close(wanted["ring"])
+    definitions = Sender(wanted["definitions"])
+    session = Session(options, ring, definitions.send)
+    if options.spool is not None:
+        follow_forks(session, definitions, options.spool)
+    # Registered before the program can register anything, so that it runs after all that. The session is not left: to
+    # put everything back would be in the way of the daemon threads that are still there.
+    atexit.register(_log.pause)
+    session.__enter__()
+    run, *arguments = _prepared(wanted["kind"], command[0], list(command[1:]), session)
+    exception = run(*arguments)
+    del arguments  # the names of the program's main module die when they always do
+    if exception is not None:
+        _leave_with(exception)
+
+
+class Sender:
+    """Writes definitions to a file, each in one piece: a process that is killed leaves whole lines behind.
+
+    The program may close descriptors that it knows nothing of, and get the same number for a file of its own: what is
+    written goes to our file or nowhere. Nothing that goes wrong here is the program's business.
+    """
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._identity = _identity(descriptor)
+        self.sent = 0
+        """How many bytes this process has written, or is writing."""
+
+    def send(self, message: list[Any]) -> None:
+        line = _dumps(message, separators=(",", ":")).encode() + b"\n"
+        try:
+            if _identity(self._descriptor) == self._identity:
+                self.sent += len(line)
+                _write(self._descriptor, line)
+        except OSError:
+            pass  # closed, or no room
+
+    def so_far(self) -> bytes:
+        """What was sent, for a process that goes on from here."""
+        try:
+            known = _identity(self._descriptor) == self._identity
+            return os.pread(self._descriptor, self.sent, 0) if known else b""
+        except OSError:
+            return b""
+
+    def go_on_with(self, descriptor: int) -> None:
+        """Send to another file from now on. The one so far is somebody else's."""
+        if _identity(self._descriptor) == self._identity:
+            os.close(self._descriptor)
+        self._descriptor, self._identity = descriptor, _identity(descriptor)
+
+
+def _identity(descriptor: int) -> tuple[int, int] | None:
+    try:
+        facts = _fstat(descriptor)
+    except OSError:
+        return None
+    return facts.st_dev, facts.st_ino
+
+
+def follow_forks(session: Session, definitions: Sender, spool: str) -> None:
+    """From now on, a process that the program forks writes a log of its own, into the directory `spool`."""
+
+    def in_child() -> None:
+        try:
+            known = definitions.so_far()
+            log = create_spooled(spool)
+            os.write(log.definition_file, known)
+            definitions.go_on_with(log.definition_file)
+            definitions.sent = len(known)
+            session.go_on_with(mapped(log.ring_file, len(log.memory)))
+            os.close(log.ring_file)
+            log.memory.close()
+        except Exception:
+            pass  # then it is not recorded, as without being told to: a defect of ours must not be the program's
+
+    os.register_at_fork(after_in_child=in_child)
+
+
+def _prepared(kind: str, what: str, arguments: list[str], session: Session) -> Call:
+    """Make `__main__`, `sys.argv` and `sys.path` as Python makes them. Returns the call that runs the program."""
+    module = ModuleType("__main__")
+    names = module.__dict__
+    names |= {"__annotations__": {}, "__builtins__": builtins}
+    sys.modules["__main__"] = module
+    sys.orig_argv = _command_line(kind, what, arguments)
+    session.enter_namespace(names, _shown_name(kind, what))
+    if kind == "module":
+        sys.argv = ["-m", *arguments]
+        _put_first(os.getcwd())
+        return call_at_bottom, runpy._run_module_as_main, what  # type: ignore[attr-defined]
+    if kind == "code":
+        sys.argv = ["-c", *arguments]
+        _put_first("")
+        names["__loader__"] = None
+        source = what.encode("utf-8", "surrogateescape")
+        code = _code(source, "-c", "<string>", session)
+        if code is None:
+            # what is wrong with it is said as always, but for the traceback to here
+            return call_at_bottom, compile, source, "<string>", "exec", 0, True
+        if sys.version_info >= (3, 13):
+            _show_in_tracebacks(what)
+        return run_at_bottom, code, names
+    sys.argv = [what, *arguments]
+    what = _absolute(what)
+    if os.path.isdir(what) or _is_archive(what):
+        _put_first(what, always=True)
+        return call_at_bottom, runpy._run_module_as_main, "__main__", False  # type: ignore[attr-defined]
+    _put_first(os.path.dirname(os.path.realpath(what)))
+    names |= {"__file__": what, "__cached__": None, "__loader__": SourceFileLoader("__main__", what)}
+    if what.endswith(".pyc"):
+        with _opened(what) as file:
+            return run_at_bottom, runpy.read_code(file), names  # type: ignore[attr-defined]
+    with _opened(what) as file:
+        source = file.read()
+    code = _code(source, _shown_name(kind, what), what, session)
+    if code is None:
+        if not os.path.isfile(what):  # a pipe: it has been read
+            return call_at_bottom, compile, source, what, "exec", 0, True
+        return run_file_at_bottom, what, names
+    return run_at_bottom, code, names
+
+
+def _shown_name(kind: str, what: str) -> str:
+    """What the program's main module is called in regions and locations: as if it had been imported."""
+    if kind == "code":
+        return "-c"
+    return what if kind == "module" else os.path.splitext(os.path.basename(what))[0]
+
+
+def _show_in_tracebacks(text: str) -> None:
+    """As Python itself does with the text of `-c`, from 3.13 on."""
+    import linecache
+
+    lines = [f"{line}\n" for line in text.splitlines()]
+    linecache.cache["<string>"] = (len(text), None, lines, "<string>")
+
+
+def _code(source: bytes, module: str, file: str, session: Session) -> CodeType | None:
+    """The code to run. None: there is something wrong with the source."""
+    try:
+        code = session.rewritten_main(source, module, file)
+        return compile(source, file, "exec", dont_inherit=True) if code is None else code
+    except (SyntaxError, ValueError):
+        return None
+
+
+def _absolute(path: str) -> str:
+    """The path of the main file as Python shows it: not tidied up."""
+    if os.path.isabs(path):
+        return path
+    return os.path.join(os.getcwd(), path.removeprefix("./"))
+
+
+def _command_line(kind: str, what: str, arguments: list[str]) -> list[str]:
+    """That of the interpreter, without us in it."""
+    ours = sys.orig_argv[: len(sys.orig_argv) - len(arguments) - 3]
+    return [*ours, *{"file": (), "module": ("-m",), "code": ("-c",)}[kind], what, *arguments]
+
+
+def _put_first(directory: str, *, always: bool = False) -> None:
+    """What Python puts in front of the search path, unless it was told not to."""
+    if always or not sys.flags.safe_path:
+        sys.path.insert(0, directory)
+
+
+def _opened(path: str) -> BinaryIO:
+    """The main file. What is wrong with it is said as Python says it."""
+    try:
+        return open(path, "rb")
+    except OSError as error:
+        if sys.stderr is not None:
+            why = f"[Errno {error.errno}] {error.strerror}"
+            print(f"{sys.executable}: can't open file {path!r}: {why}", file=sys.stderr)
+        raise SystemExit(2) from None
+
+
+def _is_archive(path: str) -> bool:
+    if not os.path.isfile(path):
+        return False  # what comes out of a pipe comes once
+    # only what starts like one: zipimport would look for the end of any file
+    with _opened(path) as file:
+        if file.read(2) not in (b"PK", b"#!"):
+            return False
+    import zipfile
+
+    return zipfile.is_zipfile(path)
+
+
+def _leave_with(exception: BaseException) -> None:
+    """End as Python ends with an exception that nobody caught, without showing how the program was started."""
+    if isinstance(exception, SystemExit):
+        raise exception
+    show(exception)
+    if isinstance(exception, KeyboardInterrupt):
+        # Python ends by the signal then, if this is what comes out of its first file
+        sys.excepthook = lambda *_: None
+        raise exception
+    raise SystemExit(1)

@@ -1,0 +1,147 @@
+"""Records this process: for `atomsan.recording`, and for the pytest plugin, which makes a trace of each test.
+
+    with InProcess(options) as recorder:            # what is imported from here on is watched
+        with recorder.trace("test_deposit") as tape:
+            ...                                     # and what happens here is recorded
+        atomsan.check(tape)
+
+The log is read by a thread in the background, so that the ring never fills up, and to the end when a trace ends.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from atomsan.recorder.log.resolving import Recording
+from atomsan.recorder.log.tape import Tape
+from atomsan.recorder.python import _log, _probes, _sync
+from atomsan.recorder.python.options import RecordingOptions
+from atomsan.recorder.python.session import Session, noisy
+from atomsan.source.cache import default_directory
+from atomsan.source.field_paths import hops
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from atomsan.source.loading import Adapter
+    from atomsan.source.spec import Specification
+
+# How long the reader sleeps between two looks at the log. The ring holds what a program logs in many times that.
+EVERY = 0.01
+
+
+class InProcess:
+    """A recorder of its own process. There can be one at a time."""
+
+    def __init__(self, options: RecordingOptions, *, adapters: Sequence[Adapter] = ()) -> None:
+        self._recording = Recording(shared=False)
+        self._session = Session(options, self._recording.memory, self._recording.send, adapters=adapters)
+        self._lock = threading.Lock()
+        self._is_over = threading.Event()
+        self._reader = threading.Thread(target=self._read, name="atomsan-reader", daemon=True)
+        self._problem: Exception | None = None
+        """Why nothing is recorded any more."""
+
+    def __enter__(self) -> Self:
+        # before anything is watched: it is no thread of the program
+        self._reader.start()
+        self._session.__enter__()
+        _log.pause()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._session.__exit__()
+        self._is_over.set()
+        self._reader.join()
+        with self._lock:
+            self._recording.finish()
+
+    @property
+    def failures(self) -> dict[str, str]:
+        """What could not be recorded (files, functions of the standard library), and why."""
+        return self._session.failures
+
+    @contextmanager
+    def trace(
+        self, name: str, path: str | None = None, *, seed: int | None = None, force: bool = False
+    ) -> Iterator[Tape]:
+        """Record what happens inside. With a `seed` there is noise. The tape is complete when the context is left."""
+        with self._lock:
+            self._check_that_it_reads()
+            self._recording.restart(name)
+            tape = Tape(self._recording.symbols, self._recording.meta, path, force=force)
+            self._recording.output, self._recording.idle = tape.write, tape.flush_if_due
+        try:
+            _sync.name_again()
+            _probes.look_again()
+            _log.resume()
+            if seed is None:
+                yield tape
+            else:
+                with noisy(seed):
+                    yield tape
+        finally:
+            _log.pause()
+            with self._lock:
+                try:
+                    self._check_that_it_reads()
+                    self._recording.end()
+                finally:
+                    self._recording.output, self._recording.idle = lambda batch: None, lambda: None
+                tape.finish()
+
+    def _read(self) -> None:
+        while not self._is_over.wait(EVERY):
+            with self._lock:
+                try:
+                    self._recording.drain()
+                except Exception as error:
+                    # a full disk, say: the program must not wait for room in a log that nobody reads
+                    self._problem = error
+                    self._recording.stop()
+                    return
+
+    def _check_that_it_reads(self) -> None:
+        if self._problem is not None:
+            raise self._problem
+
+
+@contextmanager
+def recording(
+    path: str | os.PathLike[str] | None = None,
+    *,
+    include: Sequence[str] = (),
+    omit: Sequence[str] = (),
+    noise: bool = False,
+    seed: int = 0,
+    redact_keys: bool = False,
+    spec: Specification | str | os.PathLike[str] | None = None,
+    force: bool = False,
+) -> Iterator[Tape]:
+    """Record what happens inside, into a trace at `path` or in memory; `atomsan.check` takes what it gives.
+
+    Modules that are imported inside are watched. What was imported before is not: its source can only be rewritten when
+    it is loaded. `atomsan run` and `pytest --atomsan` watch everything. Of `spec`, only the atomic sets
+    matter that go through fields: what these hold is recorded then.
+    """
+    options = RecordingOptions(
+        include=include, omit=omit, redact_keys=redact_keys, cache=default_directory(), follow=_followed(spec)
+    )
+    where = None if path is None else os.fspath(path)
+    with (
+        InProcess(options) as recorder,
+        recorder.trace(where or "the recording", where, seed=seed if noise else None, force=force) as tape,
+    ):
+        yield tape
+
+
+def _followed(spec: Specification | str | os.PathLike[str] | None) -> Sequence[tuple[str, str]]:
+    if spec is None:
+        return ()
+    from atomsan.source.spec import Specification, read_spec
+
+    return hops((spec if isinstance(spec, Specification) else read_spec(spec)).sets)

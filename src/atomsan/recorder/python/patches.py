@@ -1,0 +1,303 @@
+"""Changing the standard library in place, and putting everything back.
+
+Two ways, both without a Python frame of ours: a function is replaced by a `Watched` that passes for it; a coroutine or
+generator stays the object it is, and gets code with a `Marker` at the places that count. That code is compiled from the
+library's own source, with its own lines, so that tracebacks and `inspect` show what they always do.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from importlib.machinery import ModuleSpec
+from types import CodeType, FunctionType, ModuleType
+from typing import Any, NamedTuple
+
+from atomsan.recorder.python._sync import Marker, Watched, is_watched, original
+from atomsan.source.decoding import decoded
+
+AnyFunction = ast.FunctionDef | ast.AsyncFunctionDef
+_PLACEHOLDER = b"\0atomsan-marker:"
+
+# Who is told what could not be watched, and why.
+Told = Callable[[str, str], None]
+
+
+class Hooked(NamedTuple):
+    """A function that is replaced: `hook` is the name that `_sync` has for what it does."""
+
+    module: str
+    owner: str
+    """The class, or nothing for a function of the module."""
+    name: str
+    hook: str
+
+
+class Marked(NamedTuple):
+    """A coroutine or generator that gets markers, by a function that changes its syntax tree."""
+
+    module: str
+    qualname: str
+    change: Callable[[AnyFunction], None]
+
+
+class Patches:
+    """What was changed, in order. Whoever changed the same thing after us keeps it: only what is ours is put back."""
+
+    def __init__(self) -> None:
+        self.unwatched: list[str] = []
+        """What could not be watched, because this version of the library looks different from those we know."""
+        self.told: Told | None = None
+        self._replaced: list[tuple[Any, str, Watched, Any]] = []
+        self._marked: list[tuple[FunctionType, CodeType, CodeType]] = []
+        self._made: dict[int, Watched] = {}
+
+    def miss(self, what: str, why: str = "this Python has another form of it than those that are known") -> None:
+        if what not in self.unwatched:
+            self.unwatched.append(what)
+            if self.told is not None:
+                self.told(what, why)
+
+    def hook(self, rows: Iterable[Hooked]) -> None:
+        for row in rows:
+            owner: Any = sys.modules.get(row.module)
+            if owner is not None and row.owner:
+                owner = getattr(owner, row.owner, None)
+            if owner is None:
+                self.miss(f"{row.module}:{row.owner}")
+            elif row.name not in vars(owner):
+                self.miss(f"{row.module}:{row.owner}.{row.name}" if row.owner else f"{row.module}:{row.name}")
+            else:
+                self.replace(owner, row.name, row.hook)
+
+    def replace(self, owner: Any, name: str, hook: str) -> None:
+        function = vars(owner)[name]
+        if is_watched(function):
+            watched, function = function, original(function)
+        else:
+            # One for each function: `__enter__` can be the same as `acquire`, and stays the same.
+            watched = self._made.get(id(function)) or Watched(function, hook)
+            self._made[id(function)] = watched
+            setattr(owner, name, watched)
+        self._replaced.append((owner, name, watched, function))
+
+    def mark(self, rows: Sequence[Marked]) -> None:
+        for module in dict.fromkeys(row.module for row in rows):
+            changes = {row.qualname: row.change for row in rows if row.module == module}
+            self._mark_module(sys.modules[module], changes)
+
+    def _mark_module(self, module: ModuleType, changes: dict[str, Callable[[AnyFunction], None]]) -> None:
+        codes = _marked_codes(module, changes)
+        for qualname in changes:
+            function: Any = module
+            for part in qualname.split("."):
+                function = getattr(function, part, None)
+            code = codes.get(qualname)
+            if type(function) is not FunctionType or code is None or not _is_alike(function.__code__, code):
+                self.miss(f"{module.__name__}:{qualname}")
+                continue
+            self._marked.append((function, function.__code__, code))
+            function.__code__ = code
+
+    def undo(self) -> None:
+        while self._replaced:
+            owner, name, watched, function = self._replaced.pop()
+            if vars(owner).get(name) is watched:
+                setattr(owner, name, function)
+        while self._marked:
+            function, before, ours = self._marked.pop()
+            if function.__code__ is ours:
+                function.__code__ = before
+        self._made.clear()
+        self.unwatched.clear()
+
+
+def _marked_codes(module: ModuleType, changes: dict[str, Callable[[AnyFunction], None]]) -> dict[str, CodeType]:
+    """The code of these functions with markers; those that look different from what we know are left out."""
+    try:
+        tree = ast.parse(_source_of(module))
+    except (AttributeError, ImportError, OSError, TypeError, SyntaxError):
+        return {}
+    tree.body = [node for node in tree.body if _keep(node, "", changes)]
+    ast.fix_missing_locations(tree)
+    found: dict[str, CodeType] = {}
+    _collect(compile(tree, module.__file__ or "", "exec", dont_inherit=True), found)
+    return {name: _with_markers(found[name]) for name in changes if name in found}
+
+
+def _source_of(module: ModuleType) -> str:
+    # Not by `get_source`: it imports `tokenize`, and the loader of pytest, which may be asked to rewrite the assertions
+    # of asyncio too by `-p asyncio`, has none.
+    loader: Any = module.__spec__.loader if module.__spec__ is not None else None
+    return decoded(loader.get_data(module.__file__))
+
+
+def _keep(node: ast.stmt, prefix: str, changes: dict[str, Callable[[AnyFunction], None]]) -> bool:
+    """Whether the code has to be compiled: the functions we change, and what they stand in. Changes them."""
+    if isinstance(node, ast.ImportFrom):
+        return node.module == "__future__"
+    if isinstance(node, ast.ClassDef):
+        node.body = [inner for inner in node.body if _keep(inner, f"{prefix}{node.name}.", changes)]
+        return bool(node.body)
+    if isinstance(node, AnyFunction) and prefix + node.name in changes:
+        try:
+            changes[prefix + node.name](node)
+        except LookupError:
+            return False
+        return True
+    return False
+
+
+def _collect(code: CodeType, found: dict[str, CodeType]) -> None:
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            found[constant.co_qualname] = constant
+            _collect(constant, found)
+
+
+def _with_markers(code: CodeType) -> CodeType:
+    constants = [
+        Marker(constant[len(_PLACEHOLDER) :].decode())
+        if type(constant) is bytes and constant.startswith(_PLACEHOLDER)
+        else constant
+        for constant in code.co_consts
+    ]
+    return code.replace(co_consts=tuple(constants))
+
+
+def _is_alike(code: CodeType, other: CodeType) -> bool:
+    """Whether one can stand for the other: the source on disk may not be what was loaded.
+
+    Assertions that pytest has rewritten have variables more.
+    """
+    names = "co_filename", "co_firstlineno", "co_qualname", "co_freevars", "co_flags", "co_argcount"
+    variables = [name for name in code.co_varnames if not name.startswith("@py_")]
+    return variables == list(other.co_varnames) and all(getattr(code, name) == getattr(other, name) for name in names)
+
+
+# How syntax trees are changed. A LookupError says that the function is not the one we know.
+
+
+def marker(name: str, argument: ast.expr) -> ast.Subscript:
+    """`M[argument]`. The constant is bytes, because the compiler neither folds nor warns about a subscript of bytes."""
+    constant = ast.copy_location(ast.Constant(_PLACEHOLDER + name.encode()), argument)
+    return ast.copy_location(ast.Subscript(constant, argument, ast.Load()), argument)
+
+
+def mark_variable(name: str, variable: str, place: ast.stmt) -> ast.stmt:
+    """The statement `M[variable]`, on the line of another statement."""
+    argument = ast.copy_location(ast.Name(variable, ast.Load()), place)
+    return ast.copy_location(ast.Expr(marker(name, argument)), place)
+
+
+def start_of(function: AnyFunction) -> int:
+    """The place after the docstring."""
+    return 1 if ast.get_docstring(function) is not None else 0
+
+
+class BeforeReturns(ast.NodeTransformer):
+    """Puts `M[variable]` before every return of the function, not of those inside it."""
+
+    def __init__(self, name: str, variable: str = "self") -> None:
+        self.name = name
+        self.variable = variable
+        self.count = 0
+
+    def change(self, function: AnyFunction) -> None:
+        function.body = [changed for node in function.body for changed in self._changed(node)]
+        if not self.count:
+            raise LookupError(function.name)
+
+    def _changed(self, node: ast.stmt) -> list[ast.stmt]:
+        result = self.visit(node)
+        return result if isinstance(result, list) else [result]
+
+    def visit_Return(self, node: ast.Return) -> list[ast.stmt]:
+        self.count += 1
+        return [mark_variable(self.name, self.variable, node), node]
+
+    def visit(self, node: ast.AST) -> Any:
+        has_returns_of_its_own = isinstance(node, AnyFunction | ast.Lambda | ast.ClassDef)
+        return node if has_returns_of_its_own else super().visit(node)
+
+
+def before_returns(name: str, variable: str = "self") -> Callable[[AnyFunction], None]:
+    def change(function: AnyFunction) -> None:
+        BeforeReturns(name, variable).change(function)
+
+    return change
+
+
+class EndsEarly(ast.NodeTransformer):
+    """Puts `M[variable]` where an exception comes out of a statement: a wait that was cancelled. Another otherwise."""
+
+    def __init__(self, name: str, variable: str, statement: str, otherwise: str | None) -> None:
+        self.name = name
+        self.otherwise = otherwise
+        self.variable = variable
+        self.statement = statement
+        self.count = 0
+
+    def visit(self, node: ast.AST) -> Any:
+        if not isinstance(node, ast.Expr | ast.Return) or ast.unparse(node) != self.statement:
+            return self.generic_visit(node)
+        self.count += 1
+        again = ast.copy_location(ast.Raise(exc=None, cause=None), node)
+        handler = ast.ExceptHandler(type=None, name=None, body=[mark_variable(self.name, self.variable, node), again])
+        otherwise = [] if self.otherwise is None else [mark_variable(self.otherwise, self.variable, node)]
+        guarded = ast.Try(body=[node], handlers=[ast.copy_location(handler, node)], orelse=otherwise, finalbody=[])
+        return ast.copy_location(guarded, node)
+
+
+def ends_early(name: str, variable: str, statement: str, otherwise: str | None = None) -> Callable[[AnyFunction], None]:
+    def change(function: AnyFunction) -> None:
+        changer = EndsEarly(name, variable, statement, otherwise)
+        changer.generic_visit(function)
+        if not changer.count:
+            raise LookupError(function.name)
+
+    return change
+
+
+class AfterImport:
+    """Calls somebody when a module has been imported, without importing it: a program that has no use for asyncio
+    should not wait for it. The module and its spec have their own loader by then."""
+
+    def __init__(self, names: Iterable[str], then: Callable[[str], None]) -> None:
+        self._names = set(names)
+        self._then = then
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if fullname not in self._names:
+            return None
+        self._names.discard(fullname)
+        for finder in sys.meta_path:
+            find = getattr(finder, "find_spec", None)
+            spec: ModuleSpec | None = find(fullname, path, target) if finder is not self and find else None
+            if spec is not None:
+                if spec.loader is not None and hasattr(spec.loader, "exec_module"):
+                    spec.loader = _ThenCall(spec, spec.loader, self._then)  # type: ignore[assignment]
+                return spec
+        return None
+
+
+class _ThenCall:
+    def __init__(self, spec: ModuleSpec, loader: Any, then: Callable[[str], None]) -> None:
+        self._spec = spec
+        self._loader = loader
+        self._then = then
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        module: ModuleType | None = self._loader.create_module(spec)
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        self._spec.loader = module.__loader__ = self._loader
+        self._loader.exec_module(module)
+        self._then(module.__name__)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._loader, name)

@@ -1,0 +1,228 @@
+"""What is watched of `threading`, `_thread`, `queue` and `concurrent.futures`, while it is watched.
+
+The tables say which function gets which hook of `_sync`. A method that only calls another watched one of the same
+object is left alone (`notify_all` calls `notify`, `wait_for` calls `wait`), so that nothing is logged twice.
+"""
+
+from __future__ import annotations
+
+import _thread
+import ast
+import functools
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FunctionType
+from typing import Any
+
+from atomsan.recorder.python import _sync
+from atomsan.recorder.python.patches import (
+    AfterImport,
+    AnyFunction,
+    Hooked,
+    Marked,
+    Patches,
+    Told,
+    mark_variable,
+    marker,
+)
+
+THREADING = (
+    Hooked("threading", "", "RLock", "make_rlock"),
+    Hooked("threading", "Condition", "__init__", "init_condition"),
+    Hooked("threading", "Condition", "__enter__", "condition_enter"),
+    Hooked("threading", "Condition", "wait", "condition_wait"),
+    Hooked("threading", "Condition", "notify", "condition_notify"),
+    Hooked("threading", "Event", "__init__", "init_plain"),
+    Hooked("threading", "Event", "set", "post_before"),
+    Hooked("threading", "Event", "wait", "take_if_true"),
+    Hooked("threading", "Semaphore", "__init__", "init_semaphore"),
+    Hooked("threading", "Semaphore", "acquire", "semaphore_acquire"),
+    Hooked("threading", "Semaphore", "__enter__", "semaphore_acquire"),
+    Hooked("threading", "Semaphore", "release", "semaphore_release"),
+    Hooked("threading", "BoundedSemaphore", "__init__", "init_semaphore"),
+    Hooked("threading", "BoundedSemaphore", "release", "semaphore_release"),
+    Hooked("threading", "Barrier", "__init__", "init_barrier"),
+    Hooked("threading", "Barrier", "wait", "barrier_wait"),
+    Hooked("threading", "Thread", "join", "thread_join"),
+)
+
+QUEUE = (
+    Hooked("queue", "Queue", "__init__", "init_queue"),
+    Hooked("queue", "Queue", "put", "queue_use"),
+    Hooked("queue", "Queue", "put_nowait", "queue_use"),
+    Hooked("queue", "Queue", "get", "queue_get"),
+    Hooked("queue", "Queue", "get_nowait", "queue_use"),
+    Hooked("queue", "Queue", "empty", "queue_size"),
+    Hooked("queue", "Queue", "full", "queue_size"),
+    Hooked("queue", "Queue", "qsize", "queue_size"),
+    Hooked("queue", "Queue", "task_done", "queue_task_done"),
+    Hooked("queue", "Queue", "join", "queue_join"),
+    *(
+        Hooked("queue", kind, name, hook)
+        for kind in ("Queue", "LifoQueue", "PriorityQueue")
+        for name, hook in (
+            ("_put", "queue_inner_put"),
+            ("_get", "queue_inner_get"),
+            ("_qsize", "queue_inner_size"),
+        )
+    ),
+)
+
+FUTURES = (
+    Hooked("concurrent.futures._base", "Future", "set_result", "future_set"),
+    Hooked("concurrent.futures._base", "Future", "set_exception", "future_set"),
+    Hooked("concurrent.futures._base", "Future", "cancel", "future_cancel"),
+    Hooked("concurrent.futures._base", "Future", "result", "future_result"),
+    Hooked("concurrent.futures._base", "Future", "exception", "future_result"),
+    Hooked("concurrent.futures._base", "Future", "add_done_callback", "future_add_callback"),
+    Hooked("concurrent.futures._base", "", "wait", "futures_wait"),
+)
+FUTURES_PACKAGE = (Hooked("concurrent.futures", "", "wait", "futures_wait"),)
+EXECUTOR = (
+    Hooked("concurrent.futures.thread", "_WorkItem", "__init__", "work_init"),
+    Hooked("concurrent.futures.thread", "_WorkItem", "run", "work_run"),
+)
+
+
+def _take_what_is_yielded(function: AnyFunction) -> None:
+    """`as_completed` hands out futures that are done."""
+    *_, last = function.body
+    statement = getattr(last, "body", [None])[-1]
+    value = statement.value.value  # while fs: ...; yield fs.pop()
+    statement.value.value = marker("taken", value)
+
+
+def _wait_that_ran_out(function: AnyFunction) -> None:
+    """`as_completed`: after each wait it looks what has finished."""
+    for loop in ast.walk(function):
+        if isinstance(loop, ast.While):
+            texts = [ast.unparse(node) for node in loop.body]
+            if "finished.reverse()" in texts:
+                place = texts.index("finished.reverse()")
+                look = mark_variable("none_done", "pending", loop.body[place])
+                finished = ast.copy_location(ast.Name("finished", ast.Load()), look)
+                assert isinstance(look, ast.Expr)
+                look.value = ast.copy_location(ast.BoolOp(ast.Or(), [finished, look.value]), look)
+                loop.body.insert(place, look)
+                return
+    raise LookupError(function.name)
+
+
+FUTURES_MARKED = (
+    Marked("concurrent.futures._base", "_yield_finished_futures", _take_what_is_yielded),
+    Marked("concurrent.futures._base", "as_completed", _wait_that_ran_out),
+)
+
+_patches = Patches()
+_finder: AfterImport | None = None
+_is_installed = False
+
+
+def _queue_was_imported() -> None:
+    _patches.hook(QUEUE)
+    in_c = sys.modules.get("_queue")
+    if in_c is not None:
+        _sync.replace_simple_queue(in_c.SimpleQueue)
+
+
+def _futures_were_imported() -> None:
+    _patches.hook(FUTURES)
+    _patches.mark(FUTURES_MARKED)
+
+
+def _asyncio_was_imported() -> None:
+    # Here, because it is only wanted if the program has asyncio.
+    from atomsan.recorder.python import tasks
+
+    tasks.install(_patches)
+
+
+_AFTER_IMPORT: dict[str, Callable[[], None]] = {
+    "queue": _queue_was_imported,
+    "concurrent.futures._base": _futures_were_imported,
+    "concurrent.futures": lambda: _patches.hook(FUTURES_PACKAGE),
+    "concurrent.futures.thread": lambda: _patches.hook(EXECUTOR),
+    "asyncio": _asyncio_was_imported,
+}
+
+
+def _watch_imported(name: str) -> None:
+    if not _is_installed:
+        return
+    try:
+        _AFTER_IMPORT[name]()
+    except Exception as error:
+        # A library that looks like none we know: the program runs on, with less in its log.
+        _patches.miss(name, f"{type(error).__name__}: {error}")
+
+
+def _adopt_queue_type(kind: type) -> None:
+    """A class of the program has its own `_put`, `_get` or `_qsize`: they are hooked like those of the library."""
+    hooks = {"_put": "queue_inner_put", "_get": "queue_inner_get", "_qsize": "queue_inner_size"}
+    for base in kind.__mro__:
+        for name, hook in hooks.items():
+            if type(vars(base).get(name)) is FunctionType:
+                _patches.replace(base, name, hook)
+
+
+def install(told: Told | None = None) -> None:
+    """Watches from now on, also what is imported later. Logs nothing as long as nothing is recorded.
+
+    `told(what, why)` is called for what cannot be watched.
+    """
+    global _finder, _is_installed
+    if _is_installed:
+        return
+    _is_installed = True
+    _patches.told = told
+    _sync.set_queue_adopter(_adopt_queue_type)
+    _sync.set_thread_type(threading.Thread, threading.Timer, functools.partial)
+    _sync.replace_locks(_thread)
+    _patches.hook(THREADING)
+    missing = []
+    for name in _AFTER_IMPORT:
+        if sys.modules.get(name) is not None:
+            _watch_imported(name)
+        else:
+            missing.append(name)
+    _finder = AfterImport(missing, _watch_imported)
+    sys.meta_path.insert(0, _finder)
+
+
+def uninstall() -> None:
+    """Everything is again as it was."""
+    global _finder, _is_installed
+    if not _is_installed:
+        return
+    _is_installed = False
+    if _finder is not None and _finder in sys.meta_path:
+        sys.meta_path.remove(_finder)
+    _finder = None
+    _patches.told = None
+    _patches.undo()
+    _sync.restore_all()
+    _sync.set_queue_adopter(None)
+    _sync.set_internal_modules(())
+    _sync.set_task_type(None)
+    _sync.forget_all()
+
+
+@contextmanager
+def watching(told: Told | None = None) -> Iterator[None]:
+    install(told)
+    try:
+        yield
+    finally:
+        uninstall()
+
+
+def unwatched() -> list[str]:
+    """What this version of Python has in another shape than those we know, and is not watched."""
+    return list(_patches.unwatched)
+
+
+def set_promoter(promoter: Callable[[Any], object] | None) -> None:
+    """Who is told the function that a thread or executor is about to run, before it does."""
+    _sync.set_promoter(promoter)

@@ -1,0 +1,292 @@
+"""A recording session: what happens in the process of the program while it is being recorded.
+
+    with Session(options, ring, send):      # from here on, modules that are imported are watched
+        ...                                 # and so are locks, threads and tasks
+
+Source is rewritten (`source/`), probes are put into the code (`_probes`), primitives are watched (`primitives`,
+`tasks`), and all of them write to one log (`_log`). Whoever reads that log (`resolving`) is elsewhere: in another
+process, or in a thread in the background.
+Nothing heavy is imported here: this is the program's process.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from types import CodeType, FunctionType, MethodType, ModuleType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from atomsan.errors import InputError
+from atomsan.recorder.python import _log, _probes, _sync, primitives
+from atomsan.recorder.python.options import RecordingOptions
+from atomsan.source.cache import CodeCache
+from atomsan.source.field_paths import hops, pattern_of
+from atomsan.source.instrument import bind, compile_instrumented
+from atomsan.source.invoking import Invocations, is_among, position_of
+from atomsan.source.loading import Adapter, ImportHook, Preparation
+from atomsan.source.selection import OURSELVES, Decision, Selection
+from atomsan.source.warned import CompilerWarnings
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from atomsan.source.plan import Plan
+
+# What the program's process tells the reader of the log, apart from the log: a list that JSON can hold.
+Send = Callable[[list[Any]], None]
+
+NOISY_SWITCH_INTERVAL = 1e-5
+
+# So many different texts that are given to `exec` and `eval` are watched: a program can make them without end, and each
+# has sites of its own.
+DYNAMIC_TEXTS = 1000
+
+
+class Session:
+    """Records this process from `__enter__` to `__exit__`. There can be one at a time."""
+
+    def __init__(self, options: RecordingOptions, ring: Any, send: Send, *, adapters: Sequence[Adapter] = ()) -> None:
+        self._options = options
+        self._ring = ring
+        self._send = send
+        self._cache = CodeCache(options.cache)
+        self._sources: dict[str, _Loaded] = {}
+        self._promoted: dict[CodeType, CodeType] = {}
+        self._dynamic_code: dict[tuple[str | bytes, str, str, int], CodeType] = {}
+        """What the texts that the program ran became: the same text is rewritten, and defined to the reader, once."""
+        self._invocations: dict[str, Invocations | None] = {}
+        """By file, where calls came by a library."""
+        self._next_site = 1
+        self._undo = ExitStack()
+        self.hook = ImportHook(
+            Selection(options.include, options.omit, options.project),
+            self.rewritten,
+            self.entered,
+            adapters,
+            self._decided if options.explain_selection else lambda module, file, decision: None,
+        )
+        self.failures: dict[str, str] = {}
+        """Files that could not be rewritten, and functions of the standard library that could not be watched, and why:
+        they run as if nobody were watching."""
+
+    def __enter__(self) -> Self:
+        with ExitStack() as undo:
+            _log.attach(self._ring, self._send, redact_keys=self._options.redact_keys)
+            undo.callback(_log.detach)
+            undo.enter_context(primitives.watching(self._failed))
+            undo.enter_context(self.hook)
+            primitives.set_promoter(self.promote)
+            undo.callback(primitives.set_promoter, None)
+            _probes.set_dynamic(self._dynamic)
+            undo.callback(_probes.set_dynamic, None)
+            _probes.set_invokes(self._invokes)
+            undo.callback(_probes.set_invokes, None)
+            _probes.set_awaited(_sync.awaited)
+            undo.callback(_probes.set_awaited, None)
+            undo.callback(_probes.follow_nothing)
+            self._follow(self._options.follow)
+            if self._options.noise:
+                undo.enter_context(noisy(self._options.seed))
+            self._undo = undo.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._undo.close()
+
+    def go_on_with(self, ring: Any) -> None:
+        """Write to another ring: this process was forked, and the ring so far is that of the one it was forked from."""
+        self._ring = ring
+        _log.detach()
+        _log.attach(ring, self._send, redact_keys=self._options.redact_keys)
+        if self._options.noise:
+            _log.noise(self._options.seed)
+
+    def _decided(self, module: str, file: str | None, decision: Decision) -> None:
+        if module.partition(".")[0] != OURSELVES:
+            self._send(["selection", module, file, decision.selected, decision.reason])
+
+    def _failed(self, what: str, why: str) -> None:
+        self.failures[what] = why
+        self._send(["failure", what, why])
+
+    def entered(self, module: ModuleType) -> None:
+        """The code of this module is about to run."""
+        self.enter_namespace(module.__dict__, module.__name__)
+
+    def enter_namespace(self, namespace: dict[str, Any], name: str) -> None:
+        _log.register_module(namespace, name)
+
+    def rewritten(self, source: bytes, module: str, file: str, prepared: Preparation | None = None) -> CodeType | None:
+        """The code to run in place of this source, or None if it has to run as it is."""
+        return self._rewritten(_Loaded(source, module, file, prepared, []))
+
+    def _rewritten(self, loaded: _Loaded, *, is_main: bool = False) -> CodeType | None:
+        source, file = loaded.source, loaded.file
+        try:
+            code, plan = self._compiled(loaded, is_main=is_main)
+        except Exception as error:
+            if _log.is_programs(error):
+                raise
+            if isinstance(error, SyntaxError | ValueError):
+                return None  # to run it as it is raises what the program expects
+            # a defect of ours must not be the program's
+            self._failed(file, f"{type(error).__name__}: {error}")
+            return None
+        loaded.probes.extend(self._probes_for(plan, _text(source)))
+        self._sources[file] = loaded
+        self._invocations.pop(file, None)
+        return _bound(code, loaded.probes)
+
+    def rewritten_main(self, source: bytes, module: str, file: str) -> CodeType | None:
+        """The same for the program's main file, of which the user said to run it: only `omit` keeps it out."""
+        decision = self.hook.decide(module, file, is_main=True)
+        return self._rewritten(_Loaded(source, module, file, None, []), is_main=True) if decision.selected else None
+
+    def _compiled(
+        self, loaded: _Loaded, entries: frozenset[tuple[str, int]] = frozenset(), *, is_main: bool = False
+    ) -> tuple[CodeType, Plan]:
+        """Code and plan, from the cache if they are there. With `entries`, the source was compiled before.
+
+        Python keeps no code of the main file, and warns of it in every run. So we keep it only if there is nothing to
+        warn of.
+        """
+        source, module, file, prepared, _ = loaded
+        name = self._cache.name(source, module, file, sorted(entries), prepared and prepared.key)
+        known = self._cache.load(name)
+        if known is None:
+            tree = None if prepared is None else prepared.tree(source, file)
+            with CompilerWarnings(are_hidden=bool(entries)) as warnings:
+                known = compile_instrumented(source, module=module, file=file, entries=entries, tree=tree)
+            if not (is_main and warnings.heard):
+                self._cache.store(name, *known)
+        return known
+
+    def _probes_for(self, plan: Plan, source: str) -> list[Any]:
+        """The probes of a plan. Whoever reads the log is told about them first."""
+        self._follow(_hops_of(plan))
+        first = self._next_site
+        self._next_site += len(plan.probes)
+        self._send(["module", {"first_site": first, "plan": plan._asdict(), "source": source}])
+        probes: list[Any] = _probes.make_probes(plan, first)
+        return probes
+
+    def _follow(self, fields: Sequence[tuple[str, str]]) -> None:
+        """From now on, record what these fields hold."""
+        if fields:
+            self._send(["follow", [list(field) for field in fields]])
+            _probes.follow([(pattern_of([of_class]), pattern_of([field])) for of_class, field in fields])
+
+    def promote(self, function: object) -> None:
+        """A function is about to be the first that a thread calls: its loops become regions of their own."""
+        while isinstance(function, functools.partial):
+            function = function.func
+        if isinstance(function, MethodType):
+            function = function.__func__
+        if not isinstance(function, FunctionType):
+            return
+        code = function.__code__
+        better = self._promoted.get(code)
+        if better is None:
+            better = self._promoted[code] = self._with_loops(code)
+            self._promoted[better] = better
+        # every time: an inner function is a new one for each call of the outer
+        if better is not code:
+            function.__code__ = better
+
+    def _with_loops(self, code: CodeType) -> CodeType:
+        """The code of an entry function, with its loops as regions; the same code if it has to stay."""
+        loaded = self._sources.get(code.co_filename)
+        if loaded is None or not _probes.is_instrumented(code):
+            return code
+        entries = frozenset({(code.co_qualname, code.co_firstlineno)})
+        whole, _ = self._compiled(loaded, entries)
+        better = _inner(whole, code)
+        # with the probes that are there: the plan is the same
+        return code if better is None else _bound(better, loaded.probes)
+
+    def _invokes(self, caller: CodeType, instruction: int, called: CodeType) -> bool:
+        """Whether code invokes other code by its name, at this instruction. If that is not known, it does not."""
+        file = caller.co_filename
+        if file not in self._invocations:
+            loaded = self._sources.get(file)
+            try:
+                self._invocations[file] = None if loaded is None else Invocations(loaded.source)
+            except (SyntaxError, ValueError, RecursionError):
+                self._invocations[file] = None
+        known = self._invocations[file]
+        return known is not None and is_among(called, known.at(position_of(caller, instruction)))
+
+    def _dynamic(self, text: str | bytes, mode: str, namespace: dict[str, Any], flags: int) -> Any:
+        """Code for a text that the program is about to run, or the text itself if it has to run as it is."""
+        name = namespace.get("__name__")
+        module = name if isinstance(name, str) else "<string>"
+        try:
+            # not of a class of the program's own, which could do anything when it is compared
+            text = str.__str__(text) if isinstance(text, str) else b"".join((text,))
+            key = (text, mode, module, flags)
+            code = self._dynamic_code.get(key)
+            if code is None:
+                if len(self._dynamic_code) >= DYNAMIC_TEXTS:
+                    return text
+                made, plan = compile_instrumented(text, module=module, file="<string>", mode=mode, flags=flags)
+                code = _bound(made, self._probes_for(plan, _text(text)))
+                self._dynamic_code[key] = code
+        except Exception as error:
+            if _log.is_programs(error):
+                raise
+            return text
+        self.enter_namespace(namespace, module)
+        return code
+
+
+class _Loaded(NamedTuple):
+    """What a file was loaded from, and the probes in its code."""
+
+    source: bytes
+    module: str
+    file: str
+    prepared: Preparation | None
+    probes: list[Any]
+
+
+def _bound(code: CodeType, probes: Sequence[Any]) -> CodeType:
+    """The code with its probes. What it calls is known not to be called back."""
+    return _probes.mark_recorded(bind(code, probes.__getitem__))
+
+
+def _hops_of(plan: Plan) -> Sequence[tuple[str, str]]:
+    """The fields that the atomic sets go through that a module declares."""
+    sets: dict[str, list[str]] = {}
+    for name, *paths in plan.sets:
+        sets.setdefault(name, []).extend(paths)
+    try:
+        return hops(sets)
+    except InputError:
+        return ()  # `atomic_set` says so itself
+
+
+def _text(source: str | bytes) -> str:
+    return source if isinstance(source, str) else source.decode("utf-8", "replace")
+
+
+def _inner(code: CodeType, wanted: CodeType) -> CodeType | None:
+    """The code of the same function in a module's code, if it can take its place."""
+    if code.co_qualname == wanted.co_qualname and code.co_firstlineno == wanted.co_firstlineno:
+        return code if code.co_freevars == wanted.co_freevars else None
+    found = (_inner(constant, wanted) for constant in code.co_consts if isinstance(constant, CodeType))
+    return next((inner for inner in found if inner is not None), None)
+
+
+@contextmanager
+def noisy(seed: int) -> Iterator[None]:
+    """Random yields and a small switch interval, so that an ordinary run meets more interleavings."""
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(NOISY_SWITCH_INTERVAL)
+    _log.noise(seed)
+    try:
+        yield
+    finally:
+        _log.noise(None)
+        sys.setswitchinterval(interval)

@@ -1,0 +1,203 @@
+"""What counts in a recorded program: regions that we chose ourselves, and those that the user marked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+import atomsan
+from atomsan import Report, Specification, Trace, TraceBuilder
+from atomsan.checkers.atomic_sets import SetChecking
+from atomsan.findings.finding import UNDECIDED
+from atomsan.flow.material import Opened
+from atomsan.reports.text import as_text
+from atomsan.trace.events import Batch
+
+LOCKED_TWICE = "T:begin(f) T:acq(l) T:r(x) T:rel(l) U:acq(l) U:r(x) U:rel(l) T:acq(l) T:r(x) T:rel(l) T:end(f)"
+LOST_UPDATE = "T:begin(f) T:acq(l) T:r(x) T:rel(l) U:acq(l) U:w(x) U:rel(l) T:acq(l) T:w(x) T:rel(l) T:end(f)"
+APPENDS = "T:begin(f) T:w(x)@a U:w(x)@a T:w(x)@a T:end(f)"
+
+
+def recorded(line: str, origins: dict[str, str], **field: str) -> Trace:
+    """A trace whose regions have these origins."""
+    builder = TraceBuilder()
+    for name, origin in origins.items():
+        builder.symbols.regions.intern(name, origin=origin)
+    builder.symbols.locations.intern("x", **field)
+    builder.symbols.sites.intern("a", operation="append")
+    for event in atomsan.parse(line).events():
+        builder.add(event.thread, event.op.short, event.target, event.site)
+    return builder.build()
+
+
+def regions(report: Report) -> tuple[list[str], list[str]]:
+    return [finding.region for finding in report.findings], [note.region for note in report.notes]
+
+
+@pytest.mark.parametrize("origin", ["foreign", "annotated"])
+def test_where_somebody_said_so_locks_count(origin: str) -> None:
+    report = atomsan.check(recorded(LOCKED_TWICE, {"f": origin}))
+    assert report.verdict == "violated"
+    assert regions(report) == (["f"], [])
+
+
+def test_in_a_region_of_ours_the_order_of_locks_is_a_note() -> None:
+    report = atomsan.check(recorded(LOCKED_TWICE, {"f": "function"}))
+    assert report.verdict == "violated"
+    assert regions(report) == ([], ["f"])
+    assert "locks" in (report.notes[0].why or "")
+    assert report.to_dict()["notes"][0]["why"] == report.notes[0].why
+
+
+def test_data_is_a_finding() -> None:
+    report = atomsan.check(recorded(LOST_UPDATE, {"f": "function"}))
+    assert [(finding.region, finding.pattern) for finding in report.findings] == [("f", "lost update")]
+
+
+def test_appends_commute() -> None:
+    structure = {"class": "C.items", "field": "<structure>"}
+    assert regions(atomsan.check(recorded(APPENDS, {"f": "function"}, **structure))) == ([], ["f"])
+    element = {"class": "C.items", "field": "[...]"}
+    assert regions(atomsan.check(recorded(APPENDS, {"f": "function"}, **element))) == (["f"], [])
+
+
+def test_a_key_that_stands_for_all_is_a_note() -> None:
+    whole = {"class": "C.items", "field": "<any key>"}
+    assert regions(atomsan.check(recorded(LOST_UPDATE, {"f": "function"}, **whole)))[0] == []
+
+
+def test_the_specification_marks_too() -> None:
+    trace = recorded(LOCKED_TWICE, {"f": "function"})
+    assert regions(atomsan.check(trace, spec=Specification(atomic=("f",)))) == (["f"], [])
+
+
+def test_a_marked_region_inside_one_of_ours() -> None:
+    inside = LOCKED_TWICE.replace("T:begin(f)", "T:begin(g) T:begin(f)") + " T:end(g)"
+    report = atomsan.check(recorded(inside, {"g": "function", "f": "annotated"}))
+    assert regions(report) == (["f"], [])  # and not once more as a note on `g`, which has it inside
+
+
+def test_the_innermost_region_around_both_accesses_is_named() -> None:
+    line = "T:begin(g) T:begin(f) T:r(x) U:w(x) T:w(x) T:end(f) T:begin(h) T:end(h) T:end(g)"
+    report = atomsan.check(recorded(line, {"g": "loop", "f": "function", "h": "function"}))
+    assert regions(report) == (["f"], [])
+
+
+def stopped_in(monkeypatch: pytest.MonkeyPatch, number: int, spec: Specification | None = None) -> Report:
+    """Of a check in which somebody presses Ctrl-C, in one of the passes over the trace."""
+    passes = 0
+    batches = Opened.batches
+
+    def stop(source: Opened) -> Iterator[Batch]:
+        nonlocal passes
+        passes += 1
+        # what the first one has seen by then is what there is to judge
+        if passes != number or number == 1:
+            yield from batches(source)
+        if passes == number:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Opened, "batches", stop)
+        return atomsan.check(everything(), spec=spec)
+
+
+# Bugs without and with a lock, the order of locks, appends; and in `m` inside `n` that of locks again, to be marked.
+EVERYTHING = " ".join(
+    [
+        "T:begin(f) T:r(x) U:w(x) T:w(x) T:end(f)",
+        LOST_UPDATE.replace("(f)", "(g)").replace("(x)", "(v)"),
+        LOCKED_TWICE.replace("(f)", "(h)").replace("(x)", "(y)"),
+        APPENDS.replace("(f)", "(k)").replace("(x)", "(s)"),
+        f"T:begin(n) {LOCKED_TWICE.replace('(f)', '(m)').replace('(x)', '(z)')} T:end(n)",
+    ]
+)
+
+
+def everything() -> Trace:
+    trace = recorded(EVERYTHING, dict.fromkeys("fghkmn", "function"))
+    structure = trace.symbols.locations.find("s") or 0
+    trace.symbols.locations.set(structure, "field", "<structure>")
+    trace.symbols.locations.set(structure, "class", "C.items")
+    return trace
+
+
+MARKS = Specification(atomic=("m",), default="functions")
+
+
+@pytest.mark.parametrize("spec", [None, MARKS], ids=["none marked", "one marked"])
+def test_nothing_is_called_harmless_because_the_check_was_stopped(
+    spec: Specification | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = atomsan.check(everything(), spec=spec)
+    assert whole.stopped is None
+    assert set(regions(whole)[0]) == ({"f", "g"} if spec is None else {"f", "g", "m"})
+    assert UNDECIDED not in {note.why for note in whole.notes}
+    counting = {finding.id for finding in whole.findings}
+    stopped = []
+    for number in range(1, 10):
+        report = stopped_in(monkeypatch, number, spec)
+        if report.stopped is None:
+            break
+        stopped.append(number)
+        assert report.stopped == "interrupted"
+        assert not [note for note in report.notes if note.id in counting and note.why != UNDECIDED], number
+    # the checkers, learning, all data as one set, what is around the steps; the first and the last for what is marked
+    assert stopped == ([1, 2, 3, 4] if spec is None else [1, 2, 3, 4, 5, 6])
+
+
+def test_the_look_at_sets_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second pass: what the checkers saw of data alone is a finding, the rest is left open, and shown."""
+    report = stopped_in(monkeypatch, 2)
+    assert regions(report)[0] == ["f"]
+    assert {note.why for note in report.notes} == {UNDECIDED}
+    assert set(regions(report)[1]) == {"g", "h", "k", "n"}
+    text = as_text([report])
+    assert f"{len(report.notes)} of them undecided" in text
+    assert text.count("undecided, because the check was stopped") == len(report.notes)
+    assert "undecided" not in as_text([atomsan.check(everything())], with_notes=True)
+
+
+def test_the_check_of_what_was_learned_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """That reads no trace: it has kept what it needs."""
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(SetChecking, "feed", stop)
+    report = atomsan.check(everything())
+    assert (report.stopped, regions(report)[0]) == ("interrupted", ["f"])
+    assert {note.why for note in report.notes} == {UNDECIDED}
+    of_sets = atomsan.sets(everything())
+    assert (of_sets.stopped, of_sets.verdict, of_sets.reason) == ("interrupted", "unknown", "interrupted")
+
+
+def test_out_of_time_everywhere() -> None:
+    report = atomsan.check(everything(), timeout=1e-9)
+    assert report.stopped == "out of time"
+    assert {note.why for note in report.notes} <= {UNDECIDED}
+
+
+def test_steps_have_the_numbers_of_transactions_in_every_report() -> None:
+    """Transactions without an access to shared data count, too."""
+    trace = recorded(
+        "T:begin(e) T:end(e) T:begin(e) T:r(y) T:end(e) T:begin(f) T:begin(e) T:r(x) U:w(x) T:w(x) T:end(e) T:end(f)",
+        {"e": "function", "f": "function"},
+    )
+    for report in (atomsan.check(trace), atomsan.sets(trace), atomsan.sets(trace, method="patterns")):
+        (finding,) = report.findings
+        assert {(step.thread, step.transaction) for step in finding.witness} == {("T", 3), ("U", None)}
+        assert list(report.transactions) == [("T", 3)]
+
+
+ACROSS = "T:begin(g) T:begin(f) T:r(x) T:end(f) U:w(x) T:begin(f) T:w(x) T:end(f) T:end(g)"
+
+
+@pytest.mark.parametrize(("flow", "expected"), [("account", (["g"], [])), (None, ([], ["g"]))])
+def test_two_calls_are_one_step_if_a_result_flows_from_one_to_the_other(
+    flow: str | None, expected: tuple[list[str], list[str]]
+) -> None:
+    trace = recorded(ACROSS, {"g": "function", "f": "function"})
+    trace.symbols.regions.set(trace.symbols.regions.find("g") or 0, "flow", flow)
+    assert regions(atomsan.check(trace)) == expected

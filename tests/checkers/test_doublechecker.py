@@ -17,6 +17,7 @@ from atomsan.checkers.loop import ONCE, run_checkers
 from atomsan.checkers.results import Result, Transaction
 from atomsan.checkers.velodrome import VelodromeChecker, feed_engine
 from atomsan.trace.generator import generate, options_for
+from atomsan.trace.monitor import Monitor
 from atomsan.trace.trace import Trace
 from checkers.test_velodrome import built, cut, golden, sizes, stirred, verify
 from oracles import model, serializability
@@ -169,7 +170,9 @@ def test_beside_a_checker_that_needs_one_pass() -> None:
 
 
 def test_out_of_time_in_the_first_pass() -> None:
-    result = run_checkers(atomsan.parse("T:begin T:r(x) U:w(x) T:w(x) T:end"), [DoubleChecker()], timeout=0).results[0]
+    result = run_checkers(
+        atomsan.parse("T:begin T:r(x) U:w(x) T:w(x) T:end"), [DoubleChecker()], Monitor(timeout=0)
+    ).results[0]
     assert (result.verdict, result.reason) == ("unknown", "out of time")
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from contextlib import nullcontext
 
 import atomsan
 from atomsan import Specification
@@ -12,8 +11,9 @@ from atomsan.checkers.loop import run_checkers
 from atomsan.checkers.meeting import Meeting
 from atomsan.checkers.sets import Declared, Only, SetModel
 from atomsan.checkers.units import Rows
-from atomsan.flow.material import Material
-from atomsan.flow.sets import SetRun, Sets
+from atomsan.flow.set_check import SetCheck, Sets
+from atomsan.flow.trace_input import TraceInput
+from atomsan.trace.monitor import Monitor
 from checkers.set_rows import random_case
 from flow.test_sets import built
 
@@ -25,8 +25,7 @@ def meetings(trace: atomsan.Trace) -> Only:
 
 
 def broken(trace: atomsan.Trace, sets: Sets, declared: Sets | None, only: Only | None) -> set[str]:
-    run = SetRun(Material(trace, Specification()), "projection", sets, declared, only=only)
-    run.run(lambda source: nullcontext(lambda batch: None))
+    run = SetCheck(TraceInput(trace, Specification()), Monitor(), "projection", sets, declared, only=only).run()
     assert run.checking is not None
     return {run.model.names[number] for number in run.checking.broken()}
 

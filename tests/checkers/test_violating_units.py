@@ -109,7 +109,7 @@ def test_batches_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
         steps, sets, declared = many_short_units(rng)
         whole = atomsan.sets(built(steps), sets, declared)
         with monkeypatch.context() as patched:
-            patched.setattr("atomsan.flow.sets.AT_ONCE", 3)
+            patched.setattr("atomsan.flow.set_check.CHECKED_AT_ONCE", 3)
             assert list(atomsan.sets(built(steps), sets, declared).transactions) == list(whole.transactions)
 
 
@@ -155,7 +155,7 @@ def test_interrupted_while_they_are_listed(monkeypatch: pytest.MonkeyPatch) -> N
     def stop(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("atomsan.flow.sets.ViolatingUnits.feed", stop)
+    monkeypatch.setattr("atomsan.flow.set_check.ViolatingUnits.feed", stop)
     trace = atomsan.parse("T:begin(f) T:r(a.x) U:w(a.x) T:w(a.x) T:end(f) T:r(b.x)")
     report = atomsan.sets(trace)
     assert (report.stopped, list(report.transactions)) == ("interrupted", [])

@@ -8,7 +8,7 @@ import atomsan
 from atomsan import Trace, TraceBuilder
 from atomsan.checkers.results import NO_REGION, Edge, Step, Transaction, Witness
 from atomsan.findings.finding import Finding, merged
-from atomsan.findings.making import Namer, findings_of
+from atomsan.findings.making import TraceNames, findings_of
 from atomsan.findings.patterns import PATTERNS, pattern_of
 from atomsan.findings.wording import EDGES, UnexplainedEdgeError
 from atomsan.trace.events import Op
@@ -46,7 +46,7 @@ def _owners(trace: Trace) -> list[tuple[int, int]]:
 
 def finding(line: str, path: str, blamed: tuple[str, int] | None = ("T", 1)) -> Finding:
     trace = atomsan.parse(line)
-    (found,) = findings_of([witness(trace, path, blamed)], Namer(trace))
+    (found,) = findings_of([witness(trace, path, blamed)], TraceNames(trace), "observed")
     return found
 
 
@@ -193,7 +193,9 @@ def accounts(first: str, second: str, *, field: str = "balance", line: int = 14)
     builder.add(second, "w", first, f"s{line + 2}").add(second, "end", "bank:Account.deposit")
     trace = builder.build()
     (found,) = findings_of(
-        [witness(trace, "1 read-write 2 write-write 3 program-order", (second, 1), count=3)], Namer(trace)
+        [witness(trace, "1 read-write 2 write-write 3 program-order", (second, 1), count=3)],
+        TraceNames(trace),
+        "observed",
     )
     return found
 
@@ -223,7 +225,9 @@ def test_the_same_bug_is_one_finding() -> None:
 
 def test_a_site_with_nothing_but_a_name() -> None:
     trace = TraceBuilder().add("T", "begin", "f").add("T", "r", "x", "12").add("U", "w", "x").add("T", "w", "x").build()
-    (found,) = findings_of([witness(trace, "1 read-write 2 write-write 3 program-order", ("T", 1))], Namer(trace))
+    (found,) = findings_of(
+        [witness(trace, "1 read-write 2 write-write 3 program-order", ("T", 1))], TraceNames(trace), "observed"
+    )
     assert found.witness[0].to_dict()["site"] == {
         "file": None,
         "line": None,

@@ -12,13 +12,13 @@ import pytest
 
 import atomsan
 from atomsan import Report
-from atomsan.findings.counting import ACROSS, COMMUTES
 from atomsan.findings.finding import Finding
+from atomsan.findings.judging import ACROSS, COMMUTES
 from atomsan.findings.triage import MOST_MERGES, MOST_ROWS, triage
 from atomsan.reports.text import as_text
 from cli.running import environment, process
-from findings.test_counting import finding as made
-from findings.test_counting import step
+from findings.test_judging import finding as made
+from findings.test_judging import step
 
 
 def finding(path: str, region: str = "m:f", count: int = 1, why: str | None = None) -> Finding:

@@ -10,9 +10,10 @@ import atomsan
 from atomsan import Report, Specification, Trace, TraceBuilder
 from atomsan.checkers.atomic_sets import SetChecking
 from atomsan.findings.finding import UNDECIDED
-from atomsan.flow.material import Opened
+from atomsan.flow.trace_input import OpenedTrace
 from atomsan.reports.text import as_text
 from atomsan.trace.events import Batch
+from atomsan.trace.regions import OURS
 
 LOCKED_TWICE = "T:begin(f) T:acq(l) T:r(x) T:rel(l) U:acq(l) U:r(x) U:rel(l) T:acq(l) T:r(x) T:rel(l) T:end(f)"
 LOST_UPDATE = "T:begin(f) T:acq(l) T:r(x) T:rel(l) U:acq(l) U:w(x) U:rel(l) T:acq(l) T:w(x) T:rel(l) T:end(f)"
@@ -28,7 +29,9 @@ def recorded(line: str, origins: dict[str, str], **field: str) -> Trace:
     builder.symbols.sites.intern("a", operation="append")
     for event in atomsan.parse(line).events():
         builder.add(event.thread, event.op.short, event.target, event.site)
-    return builder.build()
+    trace = builder.build()
+    trace.meta.recorded = not OURS.isdisjoint(origins.values())
+    return trace
 
 
 def regions(report: Report) -> tuple[list[str], list[str]]:
@@ -87,9 +90,9 @@ def test_the_innermost_region_around_both_accesses_is_named() -> None:
 def stopped_in(monkeypatch: pytest.MonkeyPatch, number: int, spec: Specification | None = None) -> Report:
     """Of a check in which somebody presses Ctrl-C, in one of the passes over the trace."""
     passes = 0
-    batches = Opened.batches
+    batches = OpenedTrace.batches
 
-    def stop(source: Opened) -> Iterator[Batch]:
+    def stop(source: OpenedTrace) -> Iterator[Batch]:
         nonlocal passes
         passes += 1
         # what the first one has seen by then is what there is to judge
@@ -99,7 +102,7 @@ def stopped_in(monkeypatch: pytest.MonkeyPatch, number: int, spec: Specification
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(Opened, "batches", stop)
+        patched.setattr(OpenedTrace, "batches", stop)
         return atomsan.check(everything(), spec=spec)
 
 

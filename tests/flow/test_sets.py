@@ -172,7 +172,7 @@ def test_interrupted_while_the_accesses_of_matches_are_looked_up(monkeypatch: py
     def stop(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("atomsan.flow.sets.accesses_of", stop)
+    monkeypatch.setattr("atomsan.flow.set_check.accesses_of", stop)
     report = atomsan.sets(atomsan.parse(LOST), method="patterns")
     assert (report.patterns, report.stopped) == ({"1": 1}, "interrupted")
     assert (report.verdict, report.findings) == ("violated", [])

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
+from atomsan.checkers.access_patterns import PATTERNS, PatternEvent
 from atomsan.checkers.engines._units import UnitFinder
-from atomsan.checkers.patterns import PATTERNS, PatternEvent
 from atomsan.checkers.results import NO_REGION, Edge, Step, Transaction, Witness
 from atomsan.checkers.units import RowKind, Rows
 from atomsan.trace.events import Op
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from atomsan.checkers.engines._patterns import Patterns
     from atomsan.checkers.engines._projection import Projection
+    from atomsan.checkers.results import Status
     from atomsan.checkers.sets import SetModel
     from atomsan.checkers.violating_units import ViolatingUnits
     from atomsan.trace.events import Batch, Column, OpColumn
@@ -35,6 +36,8 @@ NAME = "atomic-sets"
 PROPERTY = "the units of work on each atomic set are serializable"
 PROMISES = "the 14 access patterns, which are sound; and the exact answer for each set, with a cycle of units"
 COST = "follows what meets: linear where no two threads have an object at a time"
+
+STATUS: Status = "observed"
 
 Method = Literal["patterns", "projection", "both"]
 METHODS: tuple[Method, ...] = ("patterns", "projection", "both")

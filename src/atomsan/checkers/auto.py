@@ -1,43 +1,62 @@
-"""`auto`, what `atomsan check` runs if nobody says otherwise: AeroDrome for the trace, Davida for its transactions.
+"""From the names that a user gives to the checkers that run; `auto` stands for two of them.
 
-Both are fed in one pass. A trace may be non-serializable though no transaction violates: a cycle that does not follow
-the order of events has nobody to blame (TRAPS 9). Then there is one thing to show, a cycle, and Velodrome has it. It
-needs a pass of its own, which is made only then, and for Davida or RegionTrack alone too. A source that cannot be read
-twice, such as standard input, has Velodrome run beside the two of `auto` from the start, at the price of its time.
+`auto` is what `atomsan check` runs if nobody says otherwise: one checker for the verdict on the trace (AeroDrome), one
+for its transactions (Davida), fed in one pass. A trace may be non-serializable though no transaction violates: a cycle
+that does not follow the order of events has nobody to blame (docs/papers.md). Then there is one thing to show, a cycle,
+and a third checker has it (Velodrome). It needs a pass of its own, which is made only then, and for Davida or
+RegionTrack alone too. Where the source cannot be read twice, such as standard input, it runs beside the two from the
+start, at the price of its time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from atomsan.checkers.registry import CHECKERS
+from atomsan.checkers.registry import CHECKERS, Capability, Entry, chosen
+from atomsan.errors import InputError
 
 if TYPE_CHECKING:
     from atomsan.checkers.results import Result, Witness
-    from atomsan.types import Checker
 
 NAME = "auto"
-MEMBERS = ("aerodrome", "davida")
-SHOWS_CYCLES = "velodrome"
-
 PROPERTY = "serializable, and every transaction atomic"
 PROMISES = "aerodrome's verdict, davida's violations and witnesses, velodrome's cycle where no transaction is to blame"
 COST = "the sum of the two; one more pass for a cycle"
 
 
-def made(names: Sequence[str]) -> list[Checker]:
-    """The checkers of these names. Where AeroDrome is one of them, Davida need not ask it a second time."""
-    checkers: list[Checker] = []
-    for name in names:
-        if name == "davida" and "aerodrome" in names:
-            from atomsan.checkers.davida import DavidaChecker
+class Choice(NamedTuple):
+    """What was asked for, and the checkers that it takes."""
 
-            checkers.append(DavidaChecker(serializability=False))
-        else:
-            checkers.append(CHECKERS[name].make())
-    return checkers
+    shown: str
+    entries: list[Entry]
+    with_auto: bool
+
+    def can(self, *capabilities: Capability) -> bool:
+        """Whether one of the checkers can do all of this."""
+        return any(entry.can(*capabilities) for entry in self.entries)
+
+
+def choice_of(names: str | Sequence[str]) -> Choice:
+    """The checkers that these names stand for. An unknown name raises."""
+    names = [names] if isinstance(names, str) else list(names)
+    known = (NAME, *CHECKERS)
+    for name in names:
+        if name not in known:
+            raise InputError(f"unknown algorithm {name!r}: it is one of {', '.join(known)}")
+    entries = {entry.name: entry for entry in _expanded(names)}
+    return Choice(", ".join(dict.fromkeys(names)), list(entries.values()), NAME in names)
+
+
+def _expanded(names: Sequence[str]) -> Iterator[Entry]:
+    for name in names:
+        yield from members() if name == NAME else (CHECKERS[name],)
+
+
+def members() -> tuple[Entry, Entry]:
+    """The checker for the verdict on the trace, and the one for its transactions."""
+    return chosen(Capability.SERIALIZABILITY), chosen(Capability.VIOLATIONS, Capability.WITNESSES)
 
 
 def lacks_a_cycle(results: Sequence[Result]) -> bool:

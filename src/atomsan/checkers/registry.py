@@ -1,59 +1,55 @@
-"""The checkers there are, each with what it promises. Registering one is one entry here."""
+"""The checkers there are, each with what it promises and what it can do. Registering one is one entry here.
+
+Whoever needs a checker asks for capabilities (`chosen`), never for a name: names are the users' words.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Sequence
+from enum import Enum
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
+    from atomsan.checkers.results import Status
     from atomsan.types import Checker
 
 
+class Capability(Enum):
+    """What a checker can do, as far as somebody chooses by it."""
+
+    SERIALIZABILITY = "decides whether the trace is serializable, in one pass and linear time"
+    VIOLATIONS = "finds and counts every violation"
+    WITNESSES = "shows the steps of what it finds"
+    CYCLES = "shows a cycle that no transaction alone is to blame for, in one pass"
+    TWO_PASSES = "may have to read the trace twice"
+    LEAN = "can leave it to another checker of the same pass whether the trace is serializable"
+
+
 class Entry(NamedTuple):
-    """A row of `atomsan algorithms`. `make` is called when the checker is needed, and imports it then."""
+    """A row of `atomsan algorithms`. `home` is the checker's module and class, imported when one is made."""
 
     name: str
     property: str
     promises: str
     cost: str
     paper: str
-    make: Callable[[], Checker]
+    home: str
+    capabilities: frozenset[Capability]
+    status: Status = "observed"
+    """Of the findings that are made of its answers."""
+
+    def can(self, *capabilities: Capability) -> bool:
+        return self.capabilities.issuperset(capabilities)
+
+    def make(self, **options: Any) -> Checker:
+        module, _, name = self.home.partition(":")
+        made: Callable[..., Checker] = getattr(import_module(f"atomsan.checkers.{module}"), name)
+        return made(**options)
 
 
-def _empty() -> Checker:
-    from atomsan.checkers.empty import EmptyChecker
-
-    return EmptyChecker()
-
-
-def _aerodrome() -> Checker:
-    from atomsan.checkers.aerodrome import AeroDromeChecker
-
-    return AeroDromeChecker()
-
-
-def _regiontrack() -> Checker:
-    from atomsan.checkers.regiontrack import RegionTrackChecker
-
-    return RegionTrackChecker()
-
-
-def _davida() -> Checker:
-    from atomsan.checkers.davida import DavidaChecker
-
-    return DavidaChecker()
-
-
-def _velodrome() -> Checker:
-    from atomsan.checkers.velodrome import VelodromeChecker
-
-    return VelodromeChecker()
-
-
-def _doublechecker() -> Checker:
-    from atomsan.checkers.doublechecker import DoubleChecker
-
-    return DoubleChecker()
+def _can(*capabilities: Capability) -> frozenset[Capability]:
+    return frozenset(capabilities)
 
 
 CHECKERS: dict[str, Entry] = {
@@ -65,15 +61,17 @@ CHECKERS: dict[str, Entry] = {
             "nothing: the cost of the loop itself, as a baseline",
             "linear",
             "",
-            _empty,
+            "empty:EmptyChecker",
+            _can(),
         ),
         Entry(
             "aerodrome",
             "the trace is conflict-serializable",
             "exact; stops at the event that closes the first cycle, and says whose",
-            "linear; memory follows locations and active transactions",
+            "linear; memory follows variables and active transactions",
             "aerodrome-2020",
-            _aerodrome,
+            "aerodrome:AeroDromeChecker",
+            _can(Capability.SERIALIZABILITY),
         ),
         Entry(
             "velodrome",
@@ -81,7 +79,8 @@ CHECKERS: dict[str, Entry] = {
             "exact; stops at the first cycle, which it shows",
             "linear while transactions can be forgotten; a graph of those that cannot",
             "aerodrome-2020, davida-2022 (baseline)",
-            _velodrome,
+            "velodrome:VelodromeChecker",
+            _can(Capability.WITNESSES, Capability.CYCLES),
         ),
         Entry(
             "doublechecker",
@@ -89,7 +88,8 @@ CHECKERS: dict[str, Entry] = {
             "exact after pass two; a cycle",
             "two passes over a stored trace; else as velodrome",
             "aerodrome-2020, davida-2022 (baseline)",
-            _doublechecker,
+            "doublechecker:DoubleChecker",
+            _can(Capability.WITNESSES, Capability.TWO_PASSES),
         ),
         Entry(
             "regiontrack",
@@ -97,7 +97,8 @@ CHECKERS: dict[str, Entry] = {
             "every violating transaction, every violation counted; and whether the trace is serializable",
             "linear",
             "davida-2022",
-            _regiontrack,
+            "regiontrack:RegionTrackChecker",
+            _can(Capability.VIOLATIONS),
         ),
         Entry(
             "davida",
@@ -105,7 +106,23 @@ CHECKERS: dict[str, Entry] = {
             "the same, each violation with a witness",
             "linear",
             "davida-2022",
-            _davida,
+            "davida:DavidaChecker",
+            _can(Capability.VIOLATIONS, Capability.WITNESSES, Capability.LEAN),
         ),
     )
 }
+
+
+def chosen(*capabilities: Capability) -> Entry:
+    """The first checker of the registry that can do all of this."""
+    return next(entry for entry in CHECKERS.values() if entry.can(*capabilities))
+
+
+def made(entries: Sequence[Entry]) -> list[Checker]:
+    """These checkers, for one pass. Where one of them decides serializability, others can leave it to that one."""
+    is_decided = any(entry.can(Capability.SERIALIZABILITY) for entry in entries)
+    return [entry.make(**_leaner(entry, is_decided)) for entry in entries]
+
+
+def _leaner(entry: Entry, is_decided: bool) -> dict[str, bool]:
+    return {"serializability": False} if is_decided and entry.can(Capability.LEAN) else {}

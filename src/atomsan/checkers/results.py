@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 Verdict = Literal["holds", "violated", "unknown"]
 
+Status = Literal["predicted", "observed", "confirmed"]
+"""How sure a finding is. Whoever finds it says so: a checker looks at what happened, and observes."""
+
 
 class Edge(StrEnum):
     """Why one step of a witness comes before the next."""

@@ -80,9 +80,11 @@ class Declared:
     learns = False
 
     def __init__(self, sets: Mapping[str, Iterable[str]], declared: Mapping[str, Iterable[str]] | None = None) -> None:
-        self._sets = {name: Names(globs) for name, globs in sets.items()}
+        self._sets = {name: NameGlobs(globs) for name, globs in sets.items()}
         self.fixed: Sequence[Belongs] = [Belongs(name, name) for name in self._sets]
-        self._declared = None if declared is None else [(Names([region]), set(on)) for region, on in declared.items()]
+        self._declared = (
+            None if declared is None else [(NameGlobs([region]), set(on)) for region, on in declared.items()]
+        )
 
     def sets_of(self, locations: SymbolTable, location: int) -> Sequence[Belongs]:
         name = locations[location]
@@ -225,7 +227,7 @@ class _Path:
     def __init__(self, path: str) -> None:
         parts = parts_of(path)
         self._is_deep = parts[-1] == ANY_DEPTH
-        self._parts = [Names([part]) for part in (parts[:-1] if self._is_deep else parts)]
+        self._parts = [NameGlobs([part]) for part in (parts[:-1] if self._is_deep else parts)]
         self.goes_on = self._is_deep or len(parts) > 1
         """Whether it goes through a field."""
 
@@ -246,7 +248,7 @@ class _Rule:
     """One set of the objects of some classes."""
 
     def __init__(self, name: str, paths: Iterable[str]) -> None:
-        self.classes = Names([class_part(name)])
+        self.classes = NameGlobs([class_part(name)])
         self.paths = [_Path(path) for path in paths]
         self.suffix = f" ({name.partition(':')[2] or 'set'})"
         """What stands behind the object in the name of the set."""
@@ -319,8 +321,8 @@ def _calls(line: str, methods: set[str]) -> bool:
     return found > 0 and found >= min(2, len(called))
 
 
-class Names:
-    """Names and globs. A name that is written out is meant as it is, though it may look like a glob: `x[0]`."""
+class NameGlobs:
+    """NameGlobs and globs. A name that is written out is meant as it is, though it may look like a glob: `x[0]`."""
 
     def __init__(self, globs: Iterable[str]) -> None:
         self._literal = frozenset(globs)

@@ -13,7 +13,7 @@ from atomsan.errors import InputError
 
 if TYPE_CHECKING:
     from atomsan.findings.report import Report
-    from atomsan.flow.material import Opened
+    from atomsan.flow.trace_input import OpenedTrace
     from atomsan.source.spec import Specification
 
 
@@ -60,7 +60,7 @@ def check(
             split_at_waits=split_at_waits,
             lenient=lenient,
             format=input_format,
-            watching=watching("checking", timeout, quiet=quiet),
+            progress=watched("checking", timeout, quiet=quiet),
         )
 
     return report_on(traces, checked, timeout, format, output, limit, all, quiet)
@@ -116,11 +116,11 @@ def specification(spec: str | None, atomic: list[str], not_atomic: list[str]) ->
     return start.adding(atomic=atomic, not_atomic=not_atomic)
 
 
-def watching(what: str, timeout: float | None, *, quiet: bool) -> Callable[[Opened], AbstractContextManager[Watch]]:
+def watched(what: str, timeout: float | None, *, quiet: bool) -> Callable[[OpenedTrace], AbstractContextManager[Watch]]:
     """A progress bar around a pass over a trace, and an alarm at the end of the time."""
 
     @contextmanager
-    def around(source: Opened) -> Iterator[Watch]:
+    def around(source: OpenedTrace) -> Iterator[Watch]:
         with alarm(timeout, source), progress(what, source, quiet=quiet) as watch:
             yield watch
 
@@ -128,7 +128,7 @@ def watching(what: str, timeout: float | None, *, quiet: bool) -> Callable[[Open
 
 
 @contextmanager
-def alarm(seconds: float | None, source: Opened) -> Iterator[None]:
+def alarm(seconds: float | None, source: OpenedTrace) -> Iterator[None]:
     """An interrupt when the time is up, if the source waits for input then. Otherwise the loop sees to it."""
     if seconds is None or not hasattr(signal, "setitimer"):
         yield

@@ -56,7 +56,7 @@ def refine(
         split_at_waits=split_at_waits,
         lenient=lenient,
         format=input_format,
-        watching=lambda source: progress(f"checking {source.meta.source}", source, quiet=quiet),
+        progress=lambda source: progress(f"checking {source.meta.source}", source, quiet=quiet),
     )
     write_file(output, result.to_toml().encode(errors="backslashreplace"), force=True)
     print(_as_text(result), end="")

@@ -127,9 +127,9 @@ class _Checking:
 
         self._algorithm = algorithm or ["auto"]
         if algorithm:
-            from atomsan.flow.check import expanded
+            from atomsan.checkers.auto import choice_of
 
-            expanded(algorithm)  # what is wrong with the names is said before the program runs
+            choice_of(algorithm)  # what is wrong with the names is said before the program runs
         self.rules = specification(spec, atomic, not_atomic)
         self._live = live
         self._follow_fork = follow_fork

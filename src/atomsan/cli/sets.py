@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from atomsan.cli.check import report_on, specification, watching
+from atomsan.cli.check import report_on, specification, watched
 from atomsan.errors import InputError
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def sets(
             split_at_waits=split_at_waits,
             lenient=lenient,
             format=input_format,
-            watching=watching("checking sets", timeout, quiet=quiet),
+            progress=watched("checking sets", timeout, quiet=quiet),
         )
 
     return report_on(traces, checked, timeout, format, output, limit, all, quiet)

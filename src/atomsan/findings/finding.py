@@ -6,9 +6,11 @@ import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from operator import add
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-Status = Literal["predicted", "observed", "confirmed"]
+if TYPE_CHECKING:
+    from atomsan.checkers.results import Status
+
 Kind = Literal["atomicity", "cycle"]
 
 # The weakest first: the same bug seen twice is one finding with the strongest status.

@@ -1,7 +1,7 @@
-"""From what a checker says in numbers to findings: names, fingerprints, patterns, explanations.
+"""Makes findings of a checker's answers: names, fingerprints, patterns, explanations.
 
-Everything is taken from the witnesses. The trace is not looked at again; which locks are held at the steps is added
-afterwards, by `locks`.
+Everything is taken from the witnesses. The trace is not read again; the locks held at the steps are added afterwards
+(`surroundings`).
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from atomsan.findings.wording import UnexplainedEdgeError, hint, hint_for_cycle,
 from atomsan.trace.events import NO_SITE, TARGET_KIND, Op
 
 if TYPE_CHECKING:
-    from atomsan.checkers.results import Closing, Step, Transaction
+    from atomsan.checkers.results import Closing, Status, Step, Transaction
     from atomsan.trace.symbols import Symbols
     from atomsan.types import EventSource
 
 
-class Namer:
+class TraceNames:
     """Puts names in the place of numbers, as they stand in a source."""
 
     def __init__(self, source: EventSource) -> None:
@@ -102,9 +102,12 @@ class Namer:
         )
 
 
-def findings_of(witnesses: Iterable[Witness], names: Namer) -> list[Finding]:
-    """The findings that witnesses come to, in the order in which they are first seen."""
-    return merged(_finding(witness, names) for witness in witnesses)
+def findings_of(witnesses: Iterable[Witness], names: TraceNames, status: Status) -> list[Finding]:
+    """The findings that witnesses come to, in the order in which they are first seen.
+
+    `status` is that of whoever found them.
+    """
+    return merged(_finding(witness, names, status) for witness in witnesses)
 
 
 def in_sets(findings: Iterable[Finding], spanned: Callable[[int], Mapping[str, frozenset[str]]]) -> list[Finding]:
@@ -120,20 +123,22 @@ def _in_sets(step: ShownStep, spanned: Callable[[int], Mapping[str, frozenset[st
     return replace(step, sets=tuple(InSet(name, classes) for name, classes in spanned(step.target).items()))
 
 
-def _finding(witness: Witness, names: Namer) -> Finding:
+def _finding(witness: Witness, names: TraceNames, status: Status) -> Finding:
     steps = names.steps(witness.steps)
     if witness.blamed is None:
-        finding = _cycle(steps, witness.count)
+        finding = _cycle(steps, witness.count, status)
     else:
-        finding = _blamed(steps, witness.blamed, witness.unit, witness.count, names)
+        finding = _blamed(steps, witness.blamed, witness, names, status)
     finding = replace(finding, found_by=witness.found_by)
     return finding if names.has_places else replace(finding, first_place="")
 
 
-def _blamed(steps: list[ShownStep], blamed: Transaction, unit: int | None, count: int, names: Namer) -> Finding:
+def _blamed(
+    steps: list[ShownStep], blamed: Transaction, witness: Witness, names: TraceNames, status: Status
+) -> Finding:
     """A transaction, or a unit in it, is left and returned to: the edges that cross its border are what it is about."""
     thread = names.thread(blamed.thread)
-    owner = (thread, blamed.number, None) if unit is None else (thread, None, unit)
+    owner = (thread, blamed.number, None) if witness.unit is None else (thread, None, witness.unit)
     places = [i for i in range(len(steps)) if steps[i].owner == owner]
     leaving = [i for i in places if steps[(i + 1) % len(steps)].owner != owner]
     returning = [i for i in places if steps[i - 1].owner != owner]
@@ -155,11 +160,11 @@ def _blamed(steps: list[ShownStep], blamed: Transaction, unit: int | None, count
     last = max(steps, key=lambda step: step.event)
     return Finding(
         id=fingerprint(leaves.region or "", locations, [_text(step) for step in (leaves, returns)]),
-        status="observed",
+        status=status,
         kind="atomicity",
         pattern=pattern.name,
         region=leaves.region or "",
-        count=count,
+        count=witness.count,
         first_event=last.event,
         first_place=last.place,
         witness=tuple(steps),
@@ -181,7 +186,7 @@ def placed_in(finding: Finding, region: str) -> Finding:
     )
 
 
-def _cycle(steps: list[ShownStep], count: int) -> Finding:
+def _cycle(steps: list[ShownStep], count: int, status: Status) -> Finding:
     """No transaction is to blame, so every step of it counts, wherever one starts."""
     regular = [step for step in steps if step.region is not None] or steps
     first = min(regular, key=lambda step: step.event)
@@ -189,7 +194,7 @@ def _cycle(steps: list[ShownStep], count: int) -> Finding:
     rows = sorted((step.region or "", step.path, _text(step)) for step in steps)
     return Finding(
         id=fingerprint("\0".join(row[0] for row in rows), [row[1] for row in rows], [row[2] for row in rows]),
-        status="observed",
+        status=status,
         kind="cycle",
         pattern=CYCLE.name,
         region=first.region or "",
@@ -212,12 +217,14 @@ def _text(step: ShownStep) -> str:
     return (step.site.text or str(step.site)) if step.site else ""
 
 
-def without_witness(region: str, transactions: int, first: tuple[int, str] | None, algorithm: str) -> Finding:
+def without_witness(
+    region: str, transactions: int, first: tuple[int, str] | None, algorithm: str, status: Status
+) -> Finding:
     """What is left to say of a region where a checker names transactions and shows nothing."""
     times = "execution is" if transactions == 1 else "executions are"
     return Finding(
         id=fingerprint(region, (), ()),
-        status="observed",
+        status=status,
         kind="atomicity",
         pattern="inconsistent view",
         region=region,
@@ -228,7 +235,7 @@ def without_witness(region: str, transactions: int, first: tuple[int, str] | Non
     )
 
 
-def closed(closing: Closing, names: Namer) -> Finding:
+def closed(closing: Closing, names: TraceNames, status: Status) -> Finding:
     """What there is to say where a checker knows the event that closes a cycle, and keeps nothing of the rest."""
     op = Op(closing.op)
     event, place = names.event(closing.event)
@@ -239,7 +246,7 @@ def closed(closing: Closing, names: Namer) -> Finding:
     location = names.location(op, closing.target)
     return Finding(
         id=fingerprint(region, [names.path(op, closing.target)], [(site.text or str(site)) if site else ""]),
-        status="observed",
+        status=status,
         kind="cycle",
         pattern=CYCLE.name,
         region=region,
@@ -254,11 +261,11 @@ def closed(closing: Closing, names: Namer) -> Finding:
     )
 
 
-def bare_cycle() -> Finding:
+def bare_cycle(status: Status) -> Finding:
     """What is left to say of a trace that is not serializable where nobody can show a cycle."""
     return Finding(
         id=fingerprint("", (), ()),
-        status="observed",
+        status=status,
         kind="cycle",
         pattern=CYCLE.name,
         region="",

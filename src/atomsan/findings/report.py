@@ -7,17 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 from atomsan import __version__
 from atomsan.findings.triage import TriageRow, triage
 
 if TYPE_CHECKING:
+    from atomsan.checkers.results import Verdict
     from atomsan.findings.finding import Finding
 
 SCHEMA = "atomsan-report/1"
-
-Verdict = Literal["holds", "violated", "unknown"]
 
 
 @dataclass(frozen=True, kw_only=True)

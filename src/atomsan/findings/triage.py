@@ -10,7 +10,7 @@ import fnmatch
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from atomsan.findings.counting import ACROSS
+from atomsan.findings.judging import ACROSS
 from atomsan.source.spec import literal, quoted
 from atomsan.trace.symbols import class_of
 
@@ -44,8 +44,8 @@ class TriageRow(NamedTuple):
         return self._asdict() | {"fields": list(self.fields)}
 
 
-class Place(NamedTuple):
-    """What an access is about."""
+class AccessedField(NamedTuple):
+    """The field that an access is about, and of which object."""
 
     object: str
     kind: str
@@ -63,7 +63,7 @@ def triage(
     groups: dict[tuple[str, str], list[Finding]] = {}
     for finding in findings:
         if finding.span is not None:
-            groups.setdefault((finding.region, _place(finding, 1).kind), []).append(finding)
+            groups.setdefault((finding.region, _accessed(finding, 1).kind), []).append(finding)
     across: dict[tuple[str, str], list[Finding]] = {}
     for note in notes:
         if note.span is not None and note.why == ACROSS:
@@ -78,7 +78,7 @@ def _noisiest(rows: Iterable[TriageRow]) -> list[TriageRow]:
 
 
 def _row(region: str, of: str, group: Sequence[Finding]) -> TriageRow:
-    places = [_place(finding, end) for finding in group for end in (0, 1)]
+    places = [_accessed(finding, end) for finding in group for end in (0, 1)]
     fields = tuple(sorted({place.field for place in places if place.field}))
     return TriageRow(
         region,
@@ -101,7 +101,7 @@ def _exclude(region: str) -> str:
 
 
 def _merge_row(region: str, merge: str, group: Sequence[Finding]) -> TriageRow:
-    places = [_place(note, end) for note in group for end in (0, 1)]
+    places = [_accessed(note, end) for note in group for end in (0, 1)]
     kinds = sorted({place.kind for place in places})
     fields = tuple(sorted({f"{place.kind}.{place.field}" if len(kinds) > 1 else place.field for place in places}))
     seen = sum(note.count for note in group)
@@ -110,7 +110,7 @@ def _merge_row(region: str, merge: str, group: Sequence[Finding]) -> TriageRow:
 
 def _merge(note: Finding, divided: Table, held: Table) -> str:
     """The line that makes a finding of the note."""
-    one, other = _place(note, 0), _place(note, 1)
+    one, other = _accessed(note, 0), _accessed(note, 1)
     if one.object == other.object and one.field and other.field:
         return _joined(one.kind, (one.field, other.field), (one.field, other.field), divided)
     for holder, part in ((one, other), (other, one)):
@@ -150,10 +150,10 @@ def _in_sets(name: str, globs: Sequence[str]) -> str:
     return f"[sets] {quoted(name)} = [{', '.join(map(quoted, globs))}]"
 
 
-def _place(finding: Finding, end: int) -> Place:
+def _accessed(finding: Finding, end: int) -> AccessedField:
     """Where the unit is left (0) or returned to (1). Of an element the field is that which holds the container."""
     assert finding.span is not None
     step: ShownStep = finding.witness[finding.span[end]]
     kind = class_of(step.data or "")
     field = step.path.removeprefix(f"{kind}.").partition(".")[0].partition("[")[0]
-    return Place(step.data or "", kind, "" if field.startswith("<") else field)
+    return AccessedField(step.data or "", kind, "" if field.startswith("<") else field)

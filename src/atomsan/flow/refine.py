@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from atomsan.checkers.registry import Capability, chosen
 from atomsan.errors import InputError
 from atomsan.flow.check import check
-from atomsan.flow.material import Watching
 from atomsan.source.spec import Specification, literal
+from atomsan.trace.monitor import INTERRUPTED, Progress, silent
 
 if TYPE_CHECKING:
     from atomsan.findings.finding import Finding
@@ -99,7 +99,7 @@ def refine(
     split_at_waits: bool = False,
     lenient: bool = False,
     format: str | None = None,
-    watching: Watching = lambda source: nullcontext(lambda batch: None),
+    progress: Progress = silent,
 ) -> Refinement:
     """Refine until two rounds in a row remove nothing. An interrupt ends it, with the specification so far."""
     for trace in traces:
@@ -110,13 +110,13 @@ def refine(
     def checked(trace: str | os.PathLike[str]) -> Report:
         return check(
             trace,
-            "davida",
+            chosen(Capability.VIOLATIONS, Capability.WITNESSES).name,
             refinement.spec,
             split_at_waits=split_at_waits,
             lenient=lenient,
             format=format,
             explain=False,
-            watching=watching,
+            progress=progress,
         )
 
     for number in _numbers(max_rounds):
@@ -151,6 +151,6 @@ def _play(refinement: Refinement, one: Round, reports: Iterator[tuple[str, Repor
                 refinement.stopped = report.stopped
                 break
     except KeyboardInterrupt:
-        refinement.stopped = "interrupted"
+        refinement.stopped = INTERRUPTED
     one.removed = list(found)
     refinement.removed |= found

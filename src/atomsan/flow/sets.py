@@ -1,71 +1,39 @@
 """`atomsan.sets`: is each object's data consistent? Checks the units of work on each atomic set, set by set.
 
-trace -> regions under the specification -> units and sets -> patterns, projection -> findings -> Report
-
-The same question is the lens of `atomsan run`: in a recorded program, what counts is inside one set (DESIGN section 6).
+trace -> regions under the specification -> units and sets -> patterns, projection -> judging -> Report
 """
 
 from __future__ import annotations
 
-import os
-import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
-from functools import partial
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from atomsan.checkers.atomic_sets import (
-    METHODS,
-    MOST_MATCHES,
-    NAME,
-    Access,
-    Extract,
-    Learning,
-    Match,
-    Method,
-    SetChecking,
-    Units,
-    accesses_of,
-    cycle_of,
-    pattern_in,
-    witness_of,
-)
+from atomsan.checkers.atomic_sets import METHODS, MOST_MATCHES, NAME, Method
 from atomsan.checkers.results import TransactionList
-from atomsan.checkers.sets import Declared, Layout, Marking, Names, Objects, Only, Prefixes, SetModel
-from atomsan.checkers.violating_units import ViolatingUnits
 from atomsan.errors import InputError
-from atomsan.findings.report import NamedTransactions, Report, SetFacts, TraceFacts
-from atomsan.flow.explaining import explained
-from atomsan.flow.material import Material, is_over, is_recorded, marked_regions
-from atomsan.source.field_paths import Hop, hops
-from atomsan.source.spec import Specification, read_spec
-from atomsan.trace.validation import Checked
+from atomsan.findings.report import NamedTransactions, Report, SetFacts
+from atomsan.flow.passes import Pass, execute
+from atomsan.flow.set_check import EVERYTHING, SetCheck, Sets, unfollowed_fields
+from atomsan.flow.trace_input import TraceInput
+from atomsan.trace.monitor import Monitor, Progress, silent
 
 if TYPE_CHECKING:
-    from atomsan.checkers.results import Witness
+    import os
+
     from atomsan.checkers.violating_units import Numbers
-    from atomsan.findings.finding import Finding, ShownStep
-    from atomsan.flow.material import Opened, Watching
-    from atomsan.trace.events import Batch
-    from atomsan.trace.meta import TraceMeta
-    from atomsan.trace.trace import Trace
-    from atomsan.types import EventSource, Reopenable
-
-AT_ONCE = 1 << 16
-# So many events (25 bytes each) are kept so that a trace need not be read twice.
-MOST_EXTRACTED = 1 << 23
-# The set of all data, for the regions that the user marked: in these, every violation counts.
-EVERYTHING = "*"
-# Of more sets than this, only those are listed that something was found in.
-MOST_LISTED = 1000
-
-Sets = Mapping[str, Iterable[str]]
+    from atomsan.findings.finding import Finding
+    from atomsan.findings.judging import Violations
+    from atomsan.flow.explaining import Explained
+    from atomsan.flow.trace_input import AnyTrace
+    from atomsan.source.spec import Specification
 
 
 def sets(
-    trace: Trace | str | os.PathLike[str] | BinaryIO | EventSource | Reopenable,
+    trace: AnyTrace,
     sets: Sets | None = None,
     declared: Sets | None = None,
     *,
@@ -76,7 +44,7 @@ def sets(
     lenient: bool = False,
     format: str | None = None,
     explain: bool = True,
-    watching: Watching = lambda source: nullcontext(lambda batch: None),
+    progress: Progress = silent,
 ) -> Report:
     """Is each atomic set seen and left consistent? Checks a trace, of any kind, set by set.
 
@@ -89,324 +57,179 @@ def sets(
     """
     if method not in METHODS:
         raise InputError(f"unknown method {method!r}: it is one of {', '.join(METHODS)}")
-    rules = spec if isinstance(spec, Specification) else read_spec(spec) if spec is not None else Specification()
-    material = Material(trace, rules, split_all=split_at_waits, lenient=lenient, format=format)
-    deadline = None if timeout is None else time.monotonic() + timeout
-    run = SetRun(material, method, sets if sets is not None else rules.sets or None, declared, deadline=deadline)
-    run.run(watching)
-    findings, stopped = run.findings(), run.stopped
-    marked = marked_regions(run.source, rules) if run.is_recorded and declared is None else set()
-    of_marked: SetRun | None = None
-    if marked and material.again and not stopped:
-        everything = {EVERYTHING: ["*"]}
-        of_marked = SetRun(material, method, everything, {name: [EVERYTHING] for name in marked}, deadline=deadline)
-        of_marked.run(watching)
-        found, stopped = of_marked.findings(judge=False), of_marked.stopped
-        known = {finding.id for finding in found}
-        findings = [*found, *(finding for finding in findings if finding.id not in known)]
-    if explain and not stopped and any(finding.witness for finding in findings):
-
-        def is_ours(name: str) -> bool:
-            return run.is_recorded and name not in marked
-
-        findings, stopped = explained(material, run.source, findings, is_ours, deadline, watching)
-    violating = np.zeros((0, 2), np.uint32)
-    for one in (run, of_marked):
-        if one is not None and not (stopped and material.again):
-            found_in, stopped_in = one.violating(watching)
-            violating, stopped = np.concatenate([violating, found_in]), stopped or stopped_in
-    return _report(run, of_marked, rules, findings, violating, stopped)
+    opened = TraceInput(trace, spec, split_all=split_at_waits, lenient=lenient, format=format)
+    wanted = sets if sets is not None else opened.spec.sets or None
+    state = _Sets(opened, Monitor(timeout, progress), method, wanted, declared, explain=explain)
+    execute(PLAN, state, state.monitor)
+    return _report(state, state.judged())
 
 
-class SetRun:
-    """The passes over a trace, and what came of them."""
+@dataclass
+class _Sets:
+    """What is known so far. The passes of the plan fill it in."""
 
-    def __init__(
-        self,
-        material: Material,
-        method: Method,
-        sets: Sets | None = None,
-        declared: Sets | None = None,
-        *,
-        deadline: float | None = None,
-        only: Only | None = None,
-    ) -> None:
-        """With `only`, sets are left out in which nothing can be wrong. The symbols of the trace must be complete."""
-        self._material = material
-        self._method = method
-        self.sets: Sets = {} if declared is not None or sets is None else sets
-        """What was said of the fields of classes, if the trace is of a recorded program."""
-        self._deadline = deadline
-        self.source = material.open(AT_ONCE)
-        self.is_recorded = is_recorded(self.source)
-        layout = self._layout(sets, declared)
-        self._objects = layout if isinstance(layout, Objects) else None
-        if self.is_recorded and declared is None:
-            layout = Marking(layout, material.spec.names)
-        self.model = SetModel(self.source.symbols, layout, only)
-        self.checking: SetChecking | None = None
-        self.transactions = 0
-        self._extracts: Sequence[Extract] | None = None
-        """What matters of the trace, where that was kept."""
-        self.seconds = 0.0
-        self.stopped: str | None = None
+    trace: TraceInput
+    monitor: Monitor
+    method: Method
+    wanted: Sets | None
+    declared: Sets | None
+    explain: bool
+    checked: SetCheck | None = None
+    """The atomic sets."""
+    marked: SetCheck | None = None
+    """All data as one set, for the regions that the user marked."""
+    explained: Sequence[Explained] = ()
+    """The violations, and those in marked regions, with what is around their steps."""
+    violating: Numbers | None = None
+    """The transactions in which a unit of work violates."""
+    violating_marked: Numbers | None = None
 
-    def _layout(self, sets: Sets | None, declared: Sets | None) -> Layout:
-        if self.is_recorded and declared is None:
-            meta = self.source.meta
-            return Objects(meta.classes, {**meta.sets, **(sets or {})}, meta.holders)
-        return Prefixes() if sets is None else Declared(sets, declared)
+    # ---- what the passes need
 
-    def run(self, watching: Watching) -> None:
-        start = time.monotonic()
-        if self.model.layout.learns and self._material.again:
-            self._learn_and_check(watching)
-        else:
-            self.checking = SetChecking(self.model, self._method)
-            if not self._material.again:
-                self.checking.violating = ViolatingUnits()
-            self._pass(self.source, self.checking, watching)
-            self.transactions = self.checking.transactions
-        self.seconds = time.monotonic() - start
+    def is_repeatable(self) -> bool:
+        return self.trace.is_repeatable
 
-    def _learn_and_check(self, watching: Watching) -> None:
-        learning = Learning(self.model, MOST_EXTRACTED)
-        self._pass(self.source, learning, watching)
-        self.transactions = learning.transactions
-        if self.stopped is not None:
-            return
-        self.checking = SetChecking(self.model, self._method, learns=False)
-        if learning.extracts is None:
-            self.source = self._material.open(AT_ONCE)
-            self._pass(self.source, self.checking, watching)
-            return
-        self._extracts = learning.extracts
-        with self._stopping():
-            for extract in self._extracts:
-                self.checking.feed(extract)
-                if self._is_over():
-                    break
-        self.checking.finish()
+    def wants_explanations(self) -> bool:
+        return self.explain
 
-    def violating(self, watching: Watching) -> tuple[Numbers, str | None]:
-        """(thread, number) of each transaction that has a unit of work in it that violates.
+    def has_marked_regions(self) -> bool:
+        return bool(self.marked_regions)
 
-        That takes a look of its own at the sets that are broken. Where it was stopped, these are not all.
-        """
-        checking = self.checking
-        if checking is None or not checking.broken():
-            return np.zeros((0, 2), np.uint32), None
-        if checking.violating is not None:
-            return checking.violating.transactions(), None
-        checked, self.stopped = self.stopped, None
-        found = ViolatingUnits(checking.broken())
-        units = Units(self.model, learns=False)
-        if self._extracts is None:
-            self._pass(self._material.open(AT_ONCE), _Finding(units, found), watching)
-        else:
-            with self._stopping():
-                for extract in self._extracts:
-                    found.feed(units.rows(extract))
-                    if self._is_over():
-                        break
-        # what was said of the sets before stays as it is
-        stopped, self.stopped = self.stopped, checked
-        return found.transactions(), stopped
+    def has_steps(self) -> bool:
+        return any(finding.witness for finding in (*self.violations, *self.in_marked))
 
-    def _pass(self, source: Opened, taker: SetChecking | Learning | _Finding, watching: Watching) -> None:
-        try:
-            with self._stopping(), watching(source) as watch:
-                for batch in source.batches():
-                    taker.feed(batch)
-                    watch(batch)
-                    if self._is_over():
-                        break
-        finally:
-            source.close()
-        taker.finish()
+    def checked_marked(self) -> bool:
+        return self.marked is not None
 
-    @contextmanager
-    def _stopping(self) -> Iterator[None]:
-        """Ctrl-C, or the alarm at the end of the time, stops what is inside."""
-        try:
-            yield
-        except KeyboardInterrupt:
-            self.stopped = "out of time" if is_over(self._deadline) else "interrupted"
+    # ---- what is known
 
-    def _is_over(self) -> bool:
-        if is_over(self._deadline):
-            self.stopped = "out of time"
-        return self.stopped is not None
+    @property
+    def main(self) -> SetCheck:
+        """The first pass. Without it there is nothing to report: it was interrupted before it began."""
+        if self.checked is None:
+            raise KeyboardInterrupt
+        return self.checked
 
-    def witnesses(self) -> list[Witness]:
-        """A cycle of units for each kind of violation."""
-        checking = self.checking
-        if checking is None:
+    @cached_property
+    def marked_regions(self) -> set[str]:
+        source = self.main.source
+        return source.marked_regions(self.trace.spec) if source.meta.recorded and self.declared is None else set()
+
+    def is_ours(self, region: str) -> bool:
+        """Whether AtomSan chose the region of this name, and not the user."""
+        return region not in self.marked_regions
+
+    @cached_property
+    def violations(self) -> Violations:
+        from atomsan.findings.judging import Violations
+
+        # all data is one set in marked regions: what is found there is the same as in one of its sets
+        known = {finding.id for finding in self.in_marked}
+        return Violations(of_sets=[finding for finding in self.main.findings() if finding.id not in known])
+
+    @cached_property
+    def in_marked(self) -> Violations:
+        from atomsan.findings.judging import Violations
+
+        return Violations(of_sets=self.marked.findings() if self.marked else ())
+
+    @property
+    def checks(self) -> list[SetCheck]:
+        return [one for one in (self.main, self.marked) if one is not None]
+
+    def judged(self) -> list[Finding]:
+        """Findings and notes."""
+        if not any(one.checking and one.checking.broken() for one in self.checks):
             return []
-        found = []
-        for cycle, count in checking.cycles():
-            number = pattern_in(cycle)
-            found.append(witness_of(cycle, count, ("projection", *([f"pattern {number}"] if number else []))))
-        # what is called back inside a unit can hide a conflict of that unit from the projection, not from the patterns
-        shown = checking.has_cycle()
-        hidden = {key: match for key, match in checking.examples.items() if key[0] not in shown}
-        return found + self._matched(checking, hidden)
+        from atomsan.findings.judging import Evidence, judge, with_marked
+        from atomsan.flow.explaining import Explained
 
-    def _matched(self, checking: SetChecking, examples: Mapping[tuple[int, int], Match]) -> list[Witness]:
-        """The accesses of the first match of each pattern in each set: the trace is read again for them."""
-        matches = list(examples.values())
-        if not matches or not self._material.again:
-            return []
-        source = self._material.open(AT_ONCE)
-        units = Units(self.model, learns=False)
-        accesses: list[Access] = []
-        last = max(match.event for match in matches)
-        read = 0
-        try:
-            with self._stopping():
-                for batch in source.batches():
-                    accesses += accesses_of(matches, units.rows(batch))
-                    read = batch.first + len(batch)
-                    if read > last:
-                        break
-        finally:
-            source.close()
-        counts = checking.counts
-        return [
-            witness_of(cycle_of(match, accesses), counts[key], ("patterns", f"pattern {match.pattern}"))
-            for key, match in examples.items()
-            if match.event < read
-        ]
-
-    def findings(self, *, judge: bool = True) -> list[Finding]:
-        """What was found, as findings; of a recorded program also notes, which have a `why`, if it is to be judged."""
-        witnesses = self.witnesses()
-        if not witnesses:
-            return []
-        from atomsan.findings.counting import judged
-        from atomsan.findings.making import Namer, findings_of
-
-        findings = self.with_sets(findings_of(witnesses, Namer(self.source)))
-        return judged(findings, self.are_apart) if self.is_recorded and judge else findings
-
-    def are_apart(self, one: ShownStep, other: ShownStep) -> bool:
-        """Whether two accesses are in no set together."""
-        sets_of, locations = self.model.layout.sets_of, self.source.symbols.locations
-        mine, theirs = ({belongs.set for belongs in sets_of(locations, step.target)} for step in (one, other))
-        return mine.isdisjoint(theirs)
-
-    def with_sets(self, findings: list[Finding]) -> list[Finding]:
-        """The same, with the sets that their steps are in, if there are sets that span objects."""
-        if self._objects is None or not self._objects.spans:
-            return findings
-        from atomsan.findings.making import in_sets
-
-        return in_sets(findings, partial(self._objects.spanned, self.source.symbols.locations))
-
-    def facts(self) -> dict[str, SetFacts]:
-        """What there is to say of each set, by its name."""
-        checking = self.checking
-        if checking is None:
-            return {}
-        broken = set(checking.broken())
-        counts: dict[int, dict[str, int]] = {}
-        for (number, pattern), count in sorted(checking.counts.items()):
-            counts.setdefault(number, {})[str(pattern)] = count
-        capped = set(checking.capped())
-        is_whole = checking.projection is not None and self.stopped is None
-        listed = range(len(self.model.names)) if len(self.model.names) <= MOST_LISTED else sorted(broken)
-        return {
-            self.model.names[number]: SetFacts(
-                counts.get(number, {}),
-                False if number in broken else True if is_whole else None,
-                number in capped,
-            )
-            for number in listed
-        }
+        ours, marked = self.explained or (Explained(self.violations), Explained(self.in_marked))
+        is_ours = self.is_ours if self.main.source.meta.recorded else None
+        evidence = Evidence(is_ours=is_ours, are_apart=self.main.are_apart, around=ours.around)
+        judged = judge(ours.violations, evidence)
+        return with_marked(judge(marked.violations, Evidence(around=marked.around)), judged, is_stopped=False)
 
 
-class _Finding(NamedTuple):
-    """What a pass feeds that looks for the units that violate."""
-
-    units: Units
-    found: ViolatingUnits
-
-    def feed(self, batch: Batch) -> None:
-        self.found.feed(self.units.rows(batch))
-
-    def finish(self) -> None:
-        pass
+# ---- the passes
 
 
-def unrecorded(sets: Sets, meta: TraceMeta) -> list[str]:
-    """What to warn of: sets that go through fields of which it was not recorded what they hold."""
-    missing = [
-        field
-        for hop in hops(sets)
-        if hop.field not in meta.followed.get(hop.of_class, ())
-        for field in sorted(meta.fields)
-        if _is_of(hop, field)
-        and not any(_is_of(Hop(of_class, one), field) for of_class, fields in meta.followed.items() for one in fields)
-    ]
-    if not missing:
-        return []
-    shown = ", ".join(dict.fromkeys(missing))
-    return [f"what these fields hold was not recorded, so sets end there: {shown}; record with this specification"]
+def _check(state: _Sets) -> SetCheck:
+    return SetCheck(state.trace, state.monitor, state.method, state.wanted, state.declared).run()
 
 
-def _is_of(hop: Hop, field: str) -> bool:
-    """Whether a field, `Account.log`, is one that a path goes through there."""
-    of_class, _, name = field.rpartition(".")
-    return name in Names([hop.field]) and of_class in Names([hop.of_class])
+def _check_marked(state: _Sets) -> SetCheck:
+    everything = {EVERYTHING: ["*"]}
+    on_everything = {name: [EVERYTHING] for name in state.marked_regions}
+    return SetCheck(state.trace, state.monitor, state.method, everything, on_everything).run()
 
 
-def _report(
-    run: SetRun,
-    of_marked: SetRun | None,
-    rules: Specification,
-    findings: Sequence[Finding],
-    violating: Numbers,
-    stopped: str | None,
-) -> Report:
-    symbols, meta, checking = run.source.symbols, run.source.meta, run.checking
-    facts = run.facts() | (of_marked.facts() if of_marked else {})
+def _explain(state: _Sets) -> list[Explained]:
+    from atomsan.flow.explaining import explain
+
+    return explain(state.trace, state.main.source, state.monitor, state.violations, state.in_marked)
+
+
+def _find_violating(state: _Sets) -> Numbers:
+    return state.main.violating()
+
+
+def _find_violating_marked(state: _Sets) -> Numbers:
+    assert state.marked is not None
+    return state.marked.violating()
+
+
+PLAN: Sequence[Pass[_Sets]] = (
+    Pass("checked", _check),
+    Pass("marked", _check_marked, needs=(_Sets.is_repeatable, _Sets.has_marked_regions)),
+    Pass("explained", _explain, needs=(_Sets.wants_explanations, _Sets.has_steps)),
+    Pass("violating", _find_violating),
+    Pass("violating_marked", _find_violating_marked, needs=(_Sets.checked_marked,)),
+)
+
+
+# ---- the report
+
+
+def _report(state: _Sets, judged: Sequence[Finding]) -> Report:
+    main, meta = state.main, state.main.source.meta
+    facts = {name: found for one in state.checks for name, found in one.facts().items()}
     patterns: dict[str, int] = {}
     for found in facts.values():
         for pattern, count in found.patterns.items():
             patterns[pattern] = patterns.get(pattern, 0) + count
     answers = {found.serializable for found in facts.values()}
-    is_whole = not run.stopped and not (of_marked and of_marked.stopped)
+    is_whole = not any(one.stopped for one in state.checks)
     serializable = False if False in answers else True if is_whole and None not in answers else None
-    original = run.source.original
-    transactions = TransactionList(np.unique(violating, axis=0))
     return Report(
-        trace=TraceFacts(
-            source=meta.source,
-            events=run.source.events,
-            threads=len(symbols.threads),
-            locks=len(symbols.locks),
-            variables=len(symbols.locations),
-            transactions=run.transactions,
-            complete=meta.complete and run.stopped is None,
-        ),
+        trace=main.source.facts(main.transactions, is_whole=main.stopped is None),
         algorithm=NAME,
         verdict="unknown" if serializable is None else "holds" if serializable else "violated",
         serializable=serializable,
-        violations=sum(one.checking.violations for one in (run, of_marked) if one and one.checking),
-        transactions=NamedTransactions(transactions, symbols.threads.__getitem__),
-        findings=[finding for finding in findings if finding.why is None],
-        notes=[finding for finding in findings if finding.why is not None],
-        counters=checking.counters if checking else {},
-        seconds={"total": run.seconds},
-        reason=_reason(run) if serializable is None else None,
-        stopped=stopped or run.stopped or (of_marked.stopped if of_marked else None),
-        repairs=original.repairs.lines() if isinstance(original, Checked) else [],
-        warnings=[*meta.warnings, *_caps(facts), *(unrecorded(run.sets, meta) if run.is_recorded else ())],
-        divided={**meta.sets, **rules.sets} if run.is_recorded else {},
+        violations=sum(one.checking.violations for one in state.checks if one.checking),
+        transactions=NamedTransactions(_violating(state), main.source.symbols.threads.__getitem__),
+        findings=[finding for finding in judged if finding.why is None],
+        notes=[finding for finding in judged if finding.why is not None],
+        counters=main.checking.counters if main.checking else {},
+        seconds={"total": main.seconds},
+        reason=_reason(main) if serializable is None else None,
+        stopped=state.monitor.stopped,
+        repairs=main.source.repairs,
+        warnings=[*meta.warnings, *_caps(facts), *(unfollowed_fields(main.sets, meta) if meta.recorded else ())],
+        divided={**meta.sets, **state.trace.spec.sets} if meta.recorded else {},
         held=meta.fields,
         patterns=dict(sorted(patterns.items(), key=lambda item: int(item[0]))),
         sets=facts,
     )
+
+
+def _violating(state: _Sets) -> TransactionList:
+    """The violating transactions. Of a check that was stopped, those that were found beside it."""
+    found = [state.violating, state.violating_marked]
+    if state.violating is None and not state.trace.is_repeatable:
+        found = [state.main.violating()]
+    rows = [rows for rows in found if rows is not None]
+    return TransactionList(np.unique(np.concatenate([np.zeros((0, 2), np.uint32), *rows]), axis=0))
 
 
 def _caps(facts: Mapping[str, SetFacts]) -> list[str]:
@@ -418,5 +241,5 @@ def _caps(facts: Mapping[str, SetFacts]) -> list[str]:
     return [f"matches of patterns are counted up to {MOST_MATCHES:,} in a set: {where} may have more"]
 
 
-def _reason(run: SetRun) -> str:
-    return run.stopped or "no pattern matches, which proves nothing: the patterns are not complete, projection is"
+def _reason(checked: SetCheck) -> str:
+    return checked.stopped or "no pattern matches, which proves nothing: the patterns are not complete, projection is"

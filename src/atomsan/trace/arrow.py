@@ -95,6 +95,7 @@ def check_schema(found: pa.Schema, wanted: pa.Schema, source: str) -> None:
 
 _META_TYPES: dict[str, Any] = {
     "complete": bool,
+    "recorded": bool | None,
     "events": int | None,
     "program": str | None,
     "command_line": list | None,
@@ -120,6 +121,7 @@ def meta_content(meta: TraceMeta, symbols: Symbols, events: int, *, complete: bo
     content = {
         "format": FORMAT,
         "complete": complete,
+        "recorded": meta.recorded,
         "events": events if complete else None,
         "program": meta.program,
         "command_line": meta.command_line,
@@ -154,6 +156,7 @@ def trace_meta(content: Any, symbols: Symbols, format: str, source: str) -> Trac
             raise InputError(f"{key!r} is out of range", source=source)
     for key in ("classes", "sets", "fields", "holders", "followed"):
         known[key] = _lists(key, known[key] or {}, source)
+    known["recorded"] = bool(known["recorded"])
     numbered = known.pop("numbered_sites")
     if numbered is not None:
         limits = {"first": 1 << 40, "count": MAX_SYMBOLS + 1}

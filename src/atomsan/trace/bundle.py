@@ -37,6 +37,7 @@ from atomsan.trace.arrow import (
 )
 from atomsan.trace.events import Batch
 from atomsan.trace.meta import TraceMeta
+from atomsan.trace.regions import was_recorded
 from atomsan.trace.symbols import KINDS, Symbols
 
 if TYPE_CHECKING:
@@ -145,6 +146,7 @@ class BundleSource:
             return
         for kind in KINDS:
             self._read_table(kind)
+        self.meta.recorded = self.meta.recorded or was_recorded(self.symbols)
 
     def batches(self) -> Iterator[Batch]:
         given = 0

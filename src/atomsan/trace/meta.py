@@ -12,6 +12,8 @@ class TraceMeta:
     source: str
     format: str
     complete: bool = True
+    recorded: bool = False
+    """Whether AtomSan recorded it: then it has regions that nobody but AtomSan said are atomic."""
     program: str | None = None
     command_line: list[str] | None = None
     platform: str | None = None

@@ -29,6 +29,7 @@ from atomsan.trace.arrow import (
 )
 from atomsan.trace.events import BATCH_EVENTS, Batch, Kind
 from atomsan.trace.meta import TraceMeta
+from atomsan.trace.regions import was_recorded
 from atomsan.trace.symbols import KINDS, Symbols, SymbolTable
 
 _META_KEY = b"atomsan.meta"
@@ -97,6 +98,7 @@ class ParquetSource:
         self.meta = trace_meta(content, self.symbols, "parquet", path)
         for kind in KINDS:
             self._unpack(self.symbols.table(kind), metadata.get(_table_key(kind), b""))
+        self.meta.recorded = self.meta.recorded or was_recorded(self.symbols)
         if not self.meta.complete:
             self.meta.warnings.append("the recording was cut short before it was archived")
 

@@ -20,6 +20,7 @@ from atomsan.trace.events import Batch
 
 if TYPE_CHECKING:
     from atomsan.errors import Place
+    from atomsan.trace.symbols import Symbols
     from atomsan.types import EventSource
 
 # The regions that we chose ourselves, in a recorded program: nobody said that these are one step.
@@ -28,6 +29,12 @@ OURS = frozenset({"function", "loop", "statement", "lock-block", "outer"})
 PARTS = frozenset({"statement", "lock-block"})
 # How a region was entered, if not by the code around it: a library called it back. The table has it twice then.
 CALLBACK = "callback"
+
+
+def was_recorded(symbols: Symbols) -> bool:
+    """Whether regions show that AtomSan recorded the trace, for bundles written before their meta said so."""
+    regions = symbols.regions
+    return any(regions.get(number, "origin") in OURS for number in range(len(regions)))
 
 
 def everything(region: str, origin: str) -> bool:

@@ -48,7 +48,7 @@ from atomsan.trace._ops cimport WRITE
 
 import numpy as np
 
-from atomsan.checkers.patterns import PATTERNS as TABLE
+from atomsan.checkers.access_patterns import PATTERNS as TABLE
 
 cdef extern from *:
     """

@@ -252,7 +252,7 @@ class Recording:
         """
         self._keeps_unshared = keeps_unshared
         self.symbols = Symbols()
-        self.meta = TraceMeta(source, "recording", complete=False)
+        self.meta = TraceMeta(source, "recording", complete=False, recorded=True)
         self.output: Callable[[Batch], None] = lambda batch: None
         """Where batches go."""
         self.idle: Callable[[], None] = lambda: None
@@ -280,7 +280,7 @@ class Recording:
         """What comes from now on is another trace, of the same program. What was defined stays defined."""
         self.drain()
         self.symbols = Symbols()
-        self.meta = TraceMeta(source, "recording", complete=False)
+        self.meta = TraceMeta(source, "recording", complete=False, recorded=True)
         self.events = 0
         self._resolver = Resolver(sifts=not self._keeps_unshared)
         self.definitions.go_on_with(self._resolver)

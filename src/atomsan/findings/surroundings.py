@@ -1,18 +1,17 @@
-"""What is around the steps of the findings: the locks held there, and the innermost region that has both accesses.
+"""Second pass: adds the locks held and the regions open at the steps of violations.
 
-Checkers carry neither: there are ten million violations and a dozen findings. So the trace is looked at once more, when
-the findings are known, as far as the last of their steps, and nothing but acquires, releases, begins and ends matters
+Checkers carry neither: there are ten million violations and a dozen findings. So the trace is read once more when the
+violations are known, as far as the last of their steps, and nothing but acquires, releases, begins and ends matters
 then.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from atomsan.findings.advice import advice_for, advice_for_cycle
-from atomsan.findings.counting import Again, Around, Look, looks
 from atomsan.findings.finding import Finding, Hold
 from atomsan.findings.wording import hint, hint_for_cycle
 from atomsan.trace._held import HeldLocks
@@ -25,14 +24,48 @@ if TYPE_CHECKING:
     from atomsan.trace.symbols import Symbols
 
 
-class HeldAt:
+class Around(NamedTuple):
+    """A region that is open at an event."""
+
+    name: str
+    origin: str
+    has_flow: bool
+    """Whether a result of one call flows into a later call on the same object."""
+    since: int
+    """The event of its begin."""
+    is_unit: bool = False
+    """Whether the user said that it is one step on an argument (`atomsan.unit_for`)."""
+    is_back: bool = False
+    """Whether a library called it back."""
+    between: tuple[frozenset[str], ...] = ()
+    """Between which methods a result flows, if one of them is a property."""
+
+
+class Look(NamedTuple):
+    """A read in a condition, and the last event by which its thread may have read the location again."""
+
+    event: int
+    location: int
+    until: int
+
+
+class Again(NamedTuple):
+    """The next read of what was looked at, by the same thread."""
+
+    event: int
+    text: str
+    """Of its line in the source."""
+    holds: tuple[Hold, ...]
+
+
+class Surroundings:
     """What is around some events, by number of the event. Feed it the batches of the trace."""
 
     def __init__(self, events: Iterable[int], looks: Iterable[Look] = ()) -> None:
-        self.found: dict[int, tuple[Hold, ...]] = {}
+        self.holds: dict[int, tuple[Hold, ...]] = {}
         """The locks that the thread holds."""
-        self.inside: dict[int, list[tuple[int, int]]] = {}
-        """The regions that the thread is in, as (region, event of its begin), the innermost last."""
+        self.regions: dict[int, list[Around]] = {}
+        """The regions that the thread is in, the innermost last."""
         self.again: dict[Look, Again] = {}
         """What was read again after a look."""
         self._events = sorted(set(events), reverse=True)  # the next one is the last
@@ -40,18 +73,12 @@ class HeldAt:
         self._threads: dict[Look, int] = {}
         self._reads: dict[int, list[Look]] = {}
         self._locks = HeldLocks()
-        self._regions = OpenRegions()
-
-    @classmethod
-    def steps_of(cls, findings: Iterable[Finding]) -> HeldAt:
-        findings = list(findings)
-        steps = (step.number for finding in findings for step in finding.witness)
-        return cls(steps, (look for finding in findings for look in looks(finding)))
+        self._open = OpenRegions()
 
     def feed(self, batch: Batch, symbols: Symbols) -> bool:
         """Take the next events. True: all is known, so do not feed any more."""
         self._locks.grow(len(symbols.threads), len(symbols.locks))
-        self._regions.grow(len(symbols.threads))
+        self._open.grow(len(symbols.threads))
         self._find_reads(batch)
         seen = 0
         while self._events and self._events[-1] < batch.first + len(batch):
@@ -61,11 +88,11 @@ class HeldAt:
             self._advance(batch[seen:until])
             seen = until
             thread = int(batch.thread[at])
-            self.found[event] = self._holds(thread, symbols)
-            self.inside[event] = self._regions.open(thread)
+            self.holds[event] = self._holds(thread, symbols)
+            self.regions[event] = [_around(symbols, *region) for region in self._open.open(thread)]
             for look in self._reads.pop(event, ()):
                 text = symbols.sites.get(int(batch.site[at]), "text") or ""
-                self.again[look] = Again(event, text.strip(), self.found[event])
+                self.again[look] = Again(event, text.strip(), self.holds[event])
         self._advance(batch[seen:])
         return not self._events
 
@@ -88,7 +115,7 @@ class HeldAt:
 
     def _advance(self, batch: Batch) -> None:
         self._locks.advance(batch)
-        self._regions.advance(batch)
+        self._open.advance(batch)
 
     def _holds(self, thread: int, symbols: Symbols) -> tuple[Hold, ...]:
         """An asyncio loop is no lock to people: nobody can forget to take it."""
@@ -102,29 +129,29 @@ def has_locks(symbols: Symbols) -> bool:
     return any(symbols.locks.get(lock, "kind") != "loop" for lock in range(len(symbols.locks)))
 
 
-def innermost(finding: Finding, inside: Mapping[int, Sequence[tuple[int, int]]]) -> int | None:
-    """The number of the innermost region around both local accesses of a finding, where that is known."""
+def innermost(finding: Finding, regions: Mapping[int, list[Around]]) -> str | None:
+    """The innermost region around both local accesses of a finding, where that is known."""
     if finding.span is None:
         return None
-    first, last = (inside.get(finding.witness[i].number, ()) for i in finding.span)
+    first, last = (regions.get(finding.witness[i].number, ()) for i in finding.span)
     common = [one for one, other in zip(first, last, strict=False) if one == other]
-    return common[-1][0] if common else None
+    return common[-1].name if common else None
 
 
-def regions_around(inside: Mapping[int, Sequence[tuple[int, int]]], symbols: Symbols) -> dict[int, list[Around]]:
-    """The same as `HeldAt.inside`, with what the trace knows of the regions."""
+def _around(symbols: Symbols, region: int, since: int) -> Around:
+    """A region that is open since an event, with what the trace knows of it."""
     regions = symbols.regions
-
-    def known(region: int, since: int) -> Around:
-        flow = regions.get(region, "flow") or ""
-        lines = flow.splitlines()
-        is_unit = any(line.startswith("!") for line in lines)
-        is_back = regions.get(region, "entered") == CALLBACK
-        between = tuple(frozenset(line.split()[1:]) for line in lines if line.startswith("."))
-        has_flow = len(between) < len(lines)
-        return Around(regions[region], regions.get(region, "origin") or "", has_flow, since, is_unit, is_back, between)
-
-    return {event: [known(*region) for region in around] for event, around in inside.items()}
+    lines = (regions.get(region, "flow") or "").splitlines()
+    between = tuple(frozenset(line.split()[1:]) for line in lines if line.startswith("."))
+    return Around(
+        name=regions[region],
+        origin=regions.get(region, "origin") or "",
+        has_flow=len(between) < len(lines),
+        since=since,
+        is_unit=any(line.startswith("!") for line in lines),
+        is_back=regions.get(region, "entered") == CALLBACK,
+        between=between,
+    )
 
 
 def with_locks(findings: Iterable[Finding], held: Mapping[int, tuple[Hold, ...]]) -> list[Finding]:

@@ -1,27 +1,31 @@
-"""What counts as a finding and what is a note (DESIGN section 6), in a program that was recorded.
+"""Judging: which violations of a recorded program are findings, and which are notes, each with the reason.
 
-What another tool recorded and what the user marked counts as it is: these are the papers' rules. In regions that we
-chose ourselves it counts if data can be seen or left inconsistent; the rest is kept as notes, each with the reason.
+In a trace of another tool and in regions that the user marked, every violation is a finding: these are the papers'
+rules. In regions that AtomSan chose itself a violation is a finding if data can be seen or left inconsistent.
 
-`sorted_out` judges a witness by its steps alone; `reconsidered` by what is around them, where that is known: the
-regions that are open and the locks that are held. Both look at the *turns* of the cycle: where it enters a transaction
-later than it leaves it. Somebody else came in between there, and nowhere else; a cycle has at least one.
+One stage: `judge` takes the violations of every checker and the evidence, and gives findings and notes. A violation is
+judged by its steps alone first, then by what is around them, where that is known: the regions that are open and the
+locks that are held. Both look at the *turns* of the cycle: where it enters a transaction later than it leaves it.
+Another transaction came in between there, and nowhere else; a cycle has at least one.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
-from atomsan.findings.finding import UNDECIDED
+from atomsan.findings.finding import UNDECIDED, merged
+from atomsan.findings.making import placed_in
+from atomsan.findings.surroundings import Again, Around, Look, Surroundings, innermost
 from atomsan.source.effects import MAKES_KEY, MAKES_PLACE, commute, commute_on_element
 from atomsan.trace.regions import PARTS
 
 if TYPE_CHECKING:
-    from atomsan.findings.finding import Finding, Hold, ShownStep
+    from atomsan.findings.finding import Finding, ShownStep
 
     Apart = Callable[[ShownStep, ShownStep], bool]
 
@@ -48,39 +52,6 @@ _PROGRAM_ORDER = "program-order"
 _LOOKS = ("if ", "elif ", "while ")
 
 
-class Around(NamedTuple):
-    """A region that is open at an event."""
-
-    name: str
-    origin: str
-    has_flow: bool
-    """Whether a result of one call flows into a later call on the same object."""
-    since: int
-    is_unit: bool = False
-    """Whether the user said that it is one step on an argument (`atomsan.unit_for`)."""
-    is_back: bool = False
-    """Whether a library called it back."""
-    between: tuple[frozenset[str], ...] = ()
-    """Between which methods a result flows, if one of them is a property."""
-
-
-class Look(NamedTuple):
-    """A read in a condition, and the last event by which its thread may have read the location again."""
-
-    event: int
-    location: int
-    until: int
-
-
-class Again(NamedTuple):
-    """The next read of what was looked at, by the same thread."""
-
-    event: int
-    text: str
-    """Of its line in the source."""
-    holds: tuple[Hold, ...]
-
-
 class Turn(NamedTuple):
     """A transaction that a cycle enters later than it leaves it, and the steps of others before and after."""
 
@@ -95,72 +66,130 @@ def of_different_objects(one: ShownStep, other: ShownStep) -> bool:
     return one.data != other.data and not one.shares(other)
 
 
-def sorted_out(
-    everything: Iterable[Finding],
-    of_data: Iterable[Finding],
-    is_ours: Callable[[str], bool],
-    are_apart: Apart = of_different_objects,
-    *,
-    is_settled: bool = True,
-) -> tuple[list[Finding], list[Finding]]:
-    """Findings and notes: from what a checker found, and what it found when it looked at data only.
+@dataclass(frozen=True, kw_only=True)
+class Violations:
+    """What was found in a trace, before anybody said what counts."""
 
-    `are_apart` says whether two accesses are in no atomic set together. `is_settled` is off where the look at data was
-    stopped: what it did not come to counts if its steps alone say so, and is undecided otherwise.
+    of_transactions: Sequence[Finding] = ()
+    """By whole transactions: their order follows from accesses, locks, threads and hand-overs."""
+    of_sets: Sequence[Finding] = ()
+    """By data alone, in the units of work on one atomic set."""
+    of_all_data: Sequence[Finding] = ()
+    """By data alone, with all data taken for one set."""
+
+    def __iter__(self) -> Iterator[Finding]:
+        return chain(self.of_sets, self.of_all_data, self.of_transactions)
+
+    def changed(self, change: Callable[[Sequence[Finding]], Sequence[Finding]]) -> Violations:
+        """The same, with something done to the findings of each kind."""
+        return Violations(
+            of_transactions=change(self.of_transactions),
+            of_sets=change(self.of_sets),
+            of_all_data=change(self.of_all_data),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evidence:
+    """What violations are judged by."""
+
+    is_ours: Callable[[str], bool] | None = None
+    """Whether AtomSan chose the region of this name, and not the user. None: it chose none, so that everything counts,
+    as in a trace of another tool."""
+    are_apart: Apart = of_different_objects
+    """Whether two accesses are in no atomic set together."""
+    shows_all: bool = True
+    """Whether the checkers showed every violation. If not, those of transactions are not judged by their steps."""
+    is_settled: bool = True
+    """Off where the check of the sets was stopped: what it did not come to counts if its steps alone say so, and is
+    undecided otherwise."""
+    around: Surroundings | None = None
+    """What is around the steps, where a second pass was made for it."""
+
+
+def judge(violations: Violations, evidence: Evidence) -> list[Finding]:
+    """The findings, then the notes, which have a `why`."""
+    judged = _judged_by_steps(violations, evidence)
+    return judged if evidence.around is None else _judged_by_surroundings(judged, evidence, evidence.around)
+
+
+def with_marked(marked: Sequence[Finding], judged: Sequence[Finding], *, is_stopped: bool) -> list[Finding]:
+    """What was found in the regions that the user marked, and what was judged beside it.
+
+    If the check was stopped, there was no last word on the notes: none of them is known to be one.
     """
-    findings: list[Finding] = []
-    notes: list[Finding] = []
-    for finding in of_data:
-        if finding.kind == "atomicity" and is_ours(finding.region):
-            why = _why_not(finding, are_apart)
-            (findings if why is None else notes).append(replace(finding, why=why))
-    seen = {finding.id for finding in (*findings, *notes)}
-    for finding in everything:
-        if not is_ours(finding.region):
-            findings.append(finding)
-        elif finding.id not in seen:
-            if is_settled:
-                judge = _why_no_cycle if finding.kind == "cycle" else _why_no_set
-                why = judge(finding, are_apart)
-            else:
-                why = None if is_of_data(finding) and _why_not(finding, are_apart) is None else UNDECIDED
-            (findings if why is None else notes).append(replace(finding, why=why))
-    return _in_order(findings), _in_order(notes)
-
-
-def left_open(findings: Iterable[Finding]) -> list[Finding]:
-    """The same, where the check was stopped before the last word on the notes: none of them is known to be one."""
-    return [finding if finding.why is None else replace(finding, why=UNDECIDED) for finding in findings]
-
-
-def judged(findings: Iterable[Finding], are_apart: Apart = of_different_objects) -> list[Finding]:
-    """Findings on data of a recorded program. Those that are none say why."""
-    return [replace(finding, why=_why_not(finding, are_apart)) for finding in findings]
+    known = {finding.id for finding in marked}
+    rest = [finding for finding in judged if finding.id not in known]
+    if is_stopped:
+        rest = [finding if finding.why is None else replace(finding, why=UNDECIDED) for finding in rest]
+    return [*marked, *rest]
 
 
 def looks(finding: Finding) -> list[Look]:
-    """Where it matters whether something is read again."""
-    if finding.why is not None:
-        return []
+    """Where it matters whether something is read again: the second pass is asked for it."""
     turns = [turn for turn in _turns(finding) if turn.leaves.op == "read" and _may_look(_text(turn.leaves))]
     return [Look(turn.leaves.number, turn.leaves.target, turn.enters.number) for turn in turns]
 
 
-def reconsidered(
-    finding: Finding, around: Mapping[int, Sequence[Around]], again: Mapping[Look, Again] | None = None
-) -> Finding:
-    """The same with what is known of its steps by now: which regions are open there, and which locks are held.
+def _judged_by_steps(violations: Violations, evidence: Evidence) -> list[Finding]:
+    if evidence.is_ours is None:
+        return list(violations)
+    judged = [_judged_on_data(finding, evidence) for finding in violations.of_sets]
+    if not violations.of_transactions:
+        return judged
+    known = {finding.id for finding in (*violations.of_sets, *violations.of_transactions)}
+    across = (_judged_on_data(finding, evidence) for finding in violations.of_all_data)
+    judged += [finding for finding in across if finding.why == ACROSS and finding.id not in known]
+    seen = {finding.id for finding in judged}
+    for finding in violations.of_transactions:
+        if not evidence.is_ours(finding.region) or not evidence.shows_all:
+            judged.append(finding)
+        elif finding.id not in seen:
+            judged.append(replace(finding, why=_why_not_by_transactions(finding, evidence)))
+    findings = [finding for finding in judged if finding.why is None]
+    notes = [finding for finding in judged if finding.why is not None]
+    return [*_in_order(findings), *_in_order(notes)]
 
-    `again` has what was read again of its `looks`.
+
+def _judged_on_data(finding: Finding, evidence: Evidence) -> Finding:
+    return replace(finding, why=_why_not(finding, evidence.are_apart))
+
+
+def _why_not_by_transactions(finding: Finding, evidence: Evidence) -> str | None:
+    """Why a violation that no atomic set shows is no finding, if it is none."""
+    if evidence.is_settled:
+        return (_why_no_cycle if finding.kind == "cycle" else _why_no_set)(finding, evidence.are_apart)
+    return None if is_of_data(finding) and _why_not(finding, evidence.are_apart) is None else UNDECIDED
+
+
+def _judged_by_surroundings(judged: Sequence[Finding], evidence: Evidence, around: Surroundings) -> list[Finding]:
+    """The findings in the smallest region that has both accesses, and among the notes if the surroundings say so.
+
+    A violation that is seen in several ways is a finding if one of them is.
     """
+    found: list[Finding] = []
+    notes: list[Finding] = []
+    for finding in judged:
+        is_ours = evidence.is_ours is not None and evidence.is_ours(finding.region)
+        reconsidered = _reconsidered(finding, around) if is_ours else finding
+        region = innermost(finding, around.regions)
+        placed = reconsidered if region is None else placed_in(reconsidered, region)
+        (found if placed.why is None else notes).append(placed)
+    ids = {finding.id for finding in found}
+    return [*merged(found), *merged(note for note in notes if note.id not in ids)]
+
+
+def _reconsidered(finding: Finding, surroundings: Surroundings) -> Finding:
+    """The same, with what is known of its steps by now: which regions are open there, and which locks are held."""
     if finding.why is not None:
         return finding
+    around = surroundings.regions
     for turn in _turns(finding):
         if _is_called_back_between(turn, around):
             return replace(finding, why=CALLED_BACK)
         if not _is_unit_of_work(turn, around):
             return replace(finding, why=NO_FLOW)
-        if _is_checked_again(turn, around, again or {}):
+        if _is_checked_again(turn, around, surroundings.again):
             return replace(finding, why=CHECKED_AGAIN)
         if _lets_others_in(turn, around):
             return replace(finding, why=LET_IN)
@@ -298,7 +327,7 @@ def _sets_constant(step: ShownStep) -> bool:
 
 
 def _is_unit_of_work(turn: Turn, around: Mapping[int, Sequence[Around]]) -> bool:
-    """Whether the innermost region around both accesses is meant as one step on the object (DESIGN section 8).
+    """Whether the innermost region around both accesses is meant as one step on the object (docs/specification.md).
 
     It is if its own code touches the object, if it is a method of the object, or if what one call on it has read goes
     into a later one. Otherwise it calls two methods, each of which is a step, and nothing ties the two together. Nor

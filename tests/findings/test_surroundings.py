@@ -13,10 +13,9 @@ import pytest
 
 import atomsan
 from atomsan import Finding, Report, Specification, Trace, TraceBuilder
-from atomsan.findings.counting import Look
 from atomsan.findings.finding import Hold
-from atomsan.findings.locks import HeldAt, with_locks
-from atomsan.flow.material import Opened
+from atomsan.findings.surroundings import Look, Surroundings, with_locks
+from atomsan.flow.trace_input import OpenedTrace
 from atomsan.trace.events import Op
 from strategies import random_steps
 
@@ -128,13 +127,13 @@ def test_any_trace_in_any_batches(size: int) -> None:
             builder.add(*step)
         trace = builder.build()
         wanted = sorted(rng.sample(range(len(trace)), rng.randint(0, len(trace))))
-        held = HeldAt(wanted)
+        held = Surroundings(wanted)
         for batch in trace.batches():
             for start in range(0, len(trace), size):
                 done = held.feed(batch[start : start + size], trace.symbols)
                 assert done == (not wanted or start + size > wanted[-1])
         expected = held_by_counting(trace)
-        assert {event: tuple(hold.lock for hold in holds) for event, holds in held.found.items()} == {
+        assert {event: tuple(hold.lock for hold in holds) for event, holds in held.holds.items()} == {
             event: expected[event] for event in wanted
         }
 
@@ -156,7 +155,7 @@ def test_the_first_read_after_a_look_in_any_batches(size: int) -> None:
             location = trace.symbols.locations.find(events[i].target)
             assert location is not None
             looks.append(Look(i, location, rng.randrange(i, len(events))))
-        held = HeldAt([], looks)
+        held = Surroundings([], looks)
         for batch in trace.batches():
             for start in range(0, len(events), size):
                 held.feed(batch[start : start + size], trace.symbols)
@@ -192,7 +191,7 @@ def stopped_in_the_last_pass(path: Path, timeout: float | None, stop: type[BaseE
     passes = 0
 
     @contextmanager
-    def watching(source: Opened) -> Iterator[object]:
+    def watching(source: OpenedTrace) -> Iterator[object]:
         nonlocal passes
         passes += 1
         if passes == 2 and timeout:
@@ -201,7 +200,7 @@ def stopped_in_the_last_pass(path: Path, timeout: float | None, stop: type[BaseE
             raise stop
         yield lambda batch: None
 
-    return atomsan.check(path, "davida", timeout=timeout, watching=watching)  # type: ignore[arg-type]
+    return atomsan.check(path, "davida", timeout=timeout, progress=watching)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
 
-from atomsan.findings import counting
-from atomsan.findings.counting import Again, Around, Look, looks, reconsidered, sorted_out
+from atomsan.findings import judging
 from atomsan.findings.finding import Finding, Hold, InSet, ShownStep, SiteShown
+from atomsan.findings.judging import Evidence, Violations, judge, looks
+from atomsan.findings.surroundings import Again, Around, Look, Surroundings
 
 OPERATIONS = {"len": "read", "in": "read", "look": "read", "get_nowait": "write"}
-FIELDS = {"#": counting.STRUCTURE, "$": counting.QUEUE, "*": counting.ANY_KEY, "[": counting.ELEMENT}
+FIELDS = {"#": judging.STRUCTURE, "$": judging.QUEUE, "*": judging.ANY_KEY, "[": judging.ELEMENT}
 
 
 def step(words: str, number: int) -> ShownStep:
@@ -61,10 +63,26 @@ def finding(path: str, kind: str = "atomicity") -> Finding:
     )
 
 
-def why(path: str) -> str | None:
-    found, notes = sorted_out([], [finding(path)], lambda name: True)
-    (only,) = (*found, *notes)
-    assert (only.why is None) == bool(found)
+def ours(name: str) -> bool:
+    """Whether AtomSan chose a region: it chose all of them."""
+    return True
+
+
+def why(given: str | Finding) -> str | None:
+    """Why a violation on data is no finding, by its steps alone."""
+    violation = finding(given) if isinstance(given, str) else given
+    (only,) = judge(Violations(of_sets=[violation]), Evidence(is_ours=ours))
+    return only.why
+
+
+def why_around(
+    given: Finding, regions: Mapping[int, list[Around]], again: Mapping[Look, Again] | None = None
+) -> str | None:
+    """The same, with the regions that are open at its steps, and what was read again."""
+    around = Surroundings([])
+    around.regions |= regions
+    around.again |= again or {}
+    (only,) = judge(Violations(of_sets=[given]), Evidence(is_ours=ours, around=around))
     return only.why
 
 
@@ -72,16 +90,16 @@ def why(path: str) -> str | None:
     ("path", "expected"),
     [
         ("T read A.x > U write A.x > T write A.x", None),
-        ("T append A.l# > U append A.l# > U append A.l# > T append A.l#", counting.COMMUTES),
-        ("T add A.s# > U add A.s# > U add A.s[ > T add A.s[", counting.COMMUTES),
+        ("T append A.l# > U append A.l# > U append A.l# > T append A.l#", judging.COMMUTES),
+        ("T add A.s# > U add A.s# > U add A.s[ > T add A.s[", judging.COMMUTES),
         # somebody who puts or gets, and somebody else who does
-        ("T put q$ > U get_nowait q$ > U put q$ > T put q$", counting.COMMUTES),
+        ("T put q$ > U get_nowait q$ > U put q$ > T put q$", judging.COMMUTES),
         # what comes and goes by its own name, whoever else does
-        ("T add A.s# > U add A.s# > U discard A.s# > T discard A.s#", counting.COMMUTES),
-        ("T append A.l# > U remove A.l# > T remove A.l#", counting.COMMUTES),
-        ("T append A.l[ > U remove A.l[ > T remove A.l[", counting.COMMUTES),
-        ("T __setitem__ A.d# > U __setitem__ A.d# > U pop A.d# > T __delitem__ A.d#", counting.COMMUTES),
-        ("T setdefault A.d# > U __delitem__ A.d# > T pop A.d#", counting.COMMUTES),
+        ("T add A.s# > U add A.s# > U discard A.s# > T discard A.s#", judging.COMMUTES),
+        ("T append A.l# > U remove A.l# > T remove A.l#", judging.COMMUTES),
+        ("T append A.l[ > U remove A.l[ > T remove A.l[", judging.COMMUTES),
+        ("T __setitem__ A.d# > U __setitem__ A.d# > U pop A.d# > T __delitem__ A.d#", judging.COMMUTES),
+        ("T setdefault A.d# > U __delitem__ A.d# > T pop A.d#", judging.COMMUTES),
         # but not the same key or element, nor by position, nor after a look
         ("T __setitem__ A.d[ > U __setitem__ A.d[ > T __delitem__ A.d[", None),
         ("T add A.s[ > U add A.s[ > U discard A.s[ > T discard A.s[", None),
@@ -96,12 +114,12 @@ def why(path: str) -> str | None:
         ("T in A.s[ > U add A.s[ > U add A.s# > T add A.s#", None),
         ("T look q$ > U get_nowait q$ > U get_nowait q$ > T get_nowait q$", None),
         # of another container nothing was seen
-        ("T write A.d[ > U read A.d[ > U append A.e# > T append A.e#", counting.COMMUTES),
+        ("T write A.d[ > U read A.d[ > U append A.e# > T append A.e#", judging.COMMUTES),
         # in the middle of a cycle too
-        ("T read A.x > U write A.x > U append B.l# > V append B.l# > V write A.y > T read A.y", counting.COMMUTES),
+        ("T read A.x > U write A.x > U append B.l# > V append B.l# > V write A.y > T read A.y", judging.COMMUTES),
         ("T append A.l# > U pop A.l# > T append A.l#", None),
-        ("T read A.d* > U write A.d* > T write A.d*", counting.WHOLE),
-        ("T write A.x > U read A.x > U write B.y > T read B.y", counting.ACROSS),
+        ("T read A.d* > U write A.d* > T write A.d*", judging.WHOLE),
+        ("T write A.x > U read A.x > U write B.y > T read B.y", judging.ACROSS),
         # a container that an object holds is the object's data
         ("T write A.x > U read A.x > U append A.l# > T len A.l#", None),
     ],
@@ -126,13 +144,12 @@ ACROSS = "T write A.x > U read A.x > U write B.y > T read B.y"
     ("sets", "expected"),
     [
         ({"A": "A (set)", "B": "A (set)"}, None),
-        ({"A": "A (set)", "B": "B"}, counting.ACROSS),
-        ({"B": "A (set)"}, counting.ACROSS),
+        ({"A": "A (set)", "B": "B"}, judging.ACROSS),
+        ({"B": "A (set)"}, judging.ACROSS),
     ],
 )
 def test_two_objects_of_one_set(sets: dict[str, str], expected: str | None) -> None:
-    found, notes = sorted_out([], [within(finding(ACROSS), **sets)], lambda name: True)
-    assert [one.why for one in (*found, *notes)] == [expected]
+    assert why(within(finding(ACROSS), **sets)) == expected
 
 
 @pytest.mark.parametrize(
@@ -140,19 +157,19 @@ def test_two_objects_of_one_set(sets: dict[str, str], expected: str | None) -> N
     [
         # each reads what the other writes: nobody is left and returned to alone
         ("T@0 read A.x > U@3 write A.x > U@2 read A.y > T@4 write A.y", None),
-        ("T@0 read A.x > U@3 write A.x > U@2 read B.y > T@4 write B.y", counting.ACROSS),
-        ("T@0 release m > U@3 acquire m > U@2 read A.y > T@4 write A.y", counting.NOBODY),
+        ("T@0 read A.x > U@3 write A.x > U@2 read B.y > T@4 write B.y", judging.ACROSS),
+        ("T@0 release m > U@3 acquire m > U@2 read A.y > T@4 write A.y", judging.NOBODY),
     ],
 )
 def test_a_cycle_that_nobody_is_to_blame_for(path: str, expected: str | None) -> None:
-    found, notes = sorted_out([finding(path, "cycle")], [], lambda name: True)
-    assert [one.why for one in (*found, *notes)] == [expected]
+    judged = judge(Violations(of_transactions=[finding(path, "cycle")]), Evidence(is_ours=ours))
+    assert [one.why for one in judged] == [expected]
 
 
 def test_what_the_user_marked_counts_as_it_is() -> None:
-    found, notes = sorted_out([finding("T release m > U acquire m > T acquire m")], [], lambda name: False)
-    assert len(found) == 1
-    assert not notes
+    violation = finding("T release m > U acquire m > T acquire m")
+    for is_ours in (lambda name: False, None):
+        assert judge(Violations(of_transactions=[violation]), Evidence(is_ours=is_ours)) == [violation]
 
 
 # ---- with what is around the steps
@@ -171,15 +188,15 @@ GET, SET = Around("m:A.get", "function", False, 1), Around("m:A.set", "function"
 @pytest.mark.parametrize(
     ("unit", "inner", "expected"),
     [
-        (Around("m:f", "function", False, 0), (GET, SET), counting.NO_FLOW),
-        (Around("m:f/loop:3", "loop", False, 0), (GET, SET), counting.NO_FLOW),
+        (Around("m:f", "function", False, 0), (GET, SET), judging.NO_FLOW),
+        (Around("m:f/loop:3", "loop", False, 0), (GET, SET), judging.NO_FLOW),
         (Around("m:f", "function", True, 0), (GET, SET), None),
         (Around("m:f", "function", False, 0, between=(frozenset({"get", "set"}),)), (GET, SET), None),
-        (Around("m:f", "function", False, 0, between=(frozenset({"get"}),)), (GET, SET), counting.NO_FLOW),
+        (Around("m:f", "function", False, 0, between=(frozenset({"get"}),)), (GET, SET), judging.NO_FLOW),
         (Around("m:f", "function", False, 0), (None, SET), None),
         (Around("m:f", "function", False, 0), (None, Around("m:f/with:4", "lock-block", False, 2)), None),
         (Around("m:A.both", "function", False, 0), (GET, SET), None),
-        (Around("m:B.both", "function", False, 0), (GET, SET), counting.NO_FLOW),
+        (Around("m:B.both", "function", False, 0), (GET, SET), judging.NO_FLOW),
     ],
     ids=[
         "calls",
@@ -195,7 +212,7 @@ GET, SET = Around("m:A.get", "function", False, 1), Around("m:A.set", "function"
 )
 def test_units_of_work(unit: Around, inner: tuple[Around | None, ...], expected: str | None) -> None:
     in_functions = [name_of(region or unit) for region in inner]
-    assert reconsidered(written_in(finding(LOST), in_functions), around(unit, *inner)).why == expected
+    assert why_around(written_in(finding(LOST), in_functions), around(unit, *inner)) == expected
 
 
 def name_of(region: Around) -> str:
@@ -218,13 +235,13 @@ def written_in(given: Finding, functions: list[str]) -> Finding:
         (["f", "g"], None),
         (["f.<locals>.<lambda>", "g"], None),
         # what `f` calls is no region, because somebody said that it is not atomic: it is not the code of `f` either
-        (["g", "g"], counting.NO_FLOW),
-        (["A.get", "A.set"], counting.NO_FLOW),
+        (["g", "g"], judging.NO_FLOW),
+        (["A.get", "A.set"], judging.NO_FLOW),
     ],
 )
 def test_code_of_what_is_no_region(functions: list[str], expected: str | None) -> None:
     unit = Around("m:f", "function", False, 0)
-    assert reconsidered(written_in(finding(LOST), functions), around(unit, None, None)).why == expected
+    assert why_around(written_in(finding(LOST), functions), around(unit, None, None)) == expected
 
 
 FIRST = Around("m:A.handle", "function", False, 1, is_back=True)
@@ -234,9 +251,9 @@ SECOND = Around("m:A.handle", "function", False, 2, is_back=True)
 @pytest.mark.parametrize(
     ("first", "last", "expected"),
     [
-        ([FIRST], [SECOND], counting.CALLED_BACK),
-        ([FIRST], [], counting.CALLED_BACK),
-        ([FIRST, SECOND], [FIRST], counting.CALLED_BACK),
+        ([FIRST], [SECOND], judging.CALLED_BACK),
+        ([FIRST], [], judging.CALLED_BACK),
+        ([FIRST, SECOND], [FIRST], judging.CALLED_BACK),
         ([FIRST], [FIRST], None),
         ([FIRST, GET], [FIRST, SET], None),  # a method of the object is around both
         ([], [], None),
@@ -247,12 +264,12 @@ def test_what_is_in_different_calls_by_a_library_is_not_one_step(
     first: list[Around], last: list[Around], expected: str | None
 ) -> None:
     serve = Around("m:A.serve", "function", False, 0)
-    assert reconsidered(finding(LOST), {0: [serve, *first], 2: [serve, *last]}).why == expected
-    assert reconsidered(finding(LOST), {0: [serve, *first]}).why is None
+    assert why_around(finding(LOST), {0: [serve, *first], 2: [serve, *last]}) == expected
+    assert why_around(finding(LOST), {0: [serve, *first]}) is None
 
 
 def test_what_is_not_known_counts() -> None:
-    assert reconsidered(finding(LOST), {}).why is None
+    assert why_around(finding(LOST), {}) is None
 
 
 CHECKED = "T read A.x > U write A.x > T read A.x"
@@ -261,7 +278,7 @@ CHECKED = "T read A.x > U write A.x > T read A.x"
 @pytest.mark.parametrize(
     ("text", "first", "writer", "second", "expected"),
     [
-        ("if self.x is None:", (), ("m",), ("m", 1), counting.CHECKED_AGAIN),
+        ("if self.x is None:", (), ("m",), ("m", 1), judging.CHECKED_AGAIN),
         ("if self.x is None:", ("m",), ("m",), ("m", 1), None),
         ("x = self.x", (), ("m",), ("m", 1), None),
         ("if (x := self.x) is None:", (), ("m",), ("m", 1), None),
@@ -299,11 +316,11 @@ def test_checked_again_under_the_lock(
     )
     look = Look(one.number, one.target, three.number)
     checked = Again(three.number, "if self.x is None:", steps[2].holds or ())
-    assert reconsidered(replace(given, witness=steps), {}, {look: checked}).why == expected
+    assert why_around(replace(given, witness=steps), {}, {look: checked}) == expected
     # what is read the second time must only be looked at, too
     used = checked._replace(text="self.x -= 1")
-    assert reconsidered(replace(given, witness=steps), {}, {look: used}).why is None
-    assert reconsidered(replace(given, witness=steps), {}).why is None
+    assert why_around(replace(given, witness=steps), {}, {look: used}) is None
+    assert why_around(replace(given, witness=steps), {}) is None
 
 
 CALL, BLOCK = Around("m:A.get", "function", True, 0), Around("m:A.get/with", "lock-block", False, 2)
@@ -312,7 +329,7 @@ CALL, BLOCK = Around("m:A.get", "function", True, 0), Around("m:A.get/with", "lo
 @pytest.mark.parametrize(
     ("text", "then", "expected"),
     [
-        ("return self.x", [CALL, BLOCK], counting.CHECKED_AGAIN),
+        ("return self.x", [CALL, BLOCK], judging.CHECKED_AGAIN),
         ("return self.x", [CALL._replace(since=5), BLOCK], None),
         ("return self.x", [], None),
         ("x = self.x", [CALL, BLOCK], None),
@@ -330,7 +347,7 @@ def test_a_return_that_raised_and_is_checked_again(text: str, then: list[Around]
     look = Look(one.number, one.target, three.number)
     checked = {look: Again(three.number, "if self.x is None:", (Hold("m", 1),))}
     around = {one.number: [CALL], three.number: then}
-    assert reconsidered(replace(given, witness=steps), around, checked).why == expected
+    assert why_around(replace(given, witness=steps), around, checked) == expected
 
 
 @pytest.mark.parametrize("text", ["while self.x is None:", "return self.x"])
@@ -340,16 +357,15 @@ def test_what_counts_as_a_look(text: str) -> None:
     looked = replace(one, site=one.site and replace(one.site, text=text))
     assert looks(replace(given, witness=(looked, two, three))) == [Look(one.number, one.target, three.number)]
     assert looks(given) == []
-    assert looks(replace(given, witness=(looked, two, three), why="it does not count anyway")) == []
 
 
 @pytest.mark.parametrize(
     ("unit", "expected"),
-    [("m:A.move", None), ("m:Base.move", None), ("m:D.move", counting.NO_FLOW), ("m:f", counting.NO_FLOW)],
+    [("m:A.move", None), ("m:Base.move", None), ("m:D.move", judging.NO_FLOW), ("m:f", judging.NO_FLOW)],
 )
 def test_a_method_of_who_has_the_set_is_a_unit_on_all_of_it(unit: str, expected: str | None) -> None:
     lost = finding("T read B.y > U write B.y > T write B.y")
     inner = (Around("m:B.get", "function", False, 1), Around("m:B.set", "function", False, 2))
     regions = around(Around(unit, "function", False, 0), *inner)
-    assert reconsidered(lost, regions).why == counting.NO_FLOW
-    assert reconsidered(within(lost, B="A (set)"), regions).why == expected
+    assert why_around(lost, regions) == judging.NO_FLOW
+    assert why_around(within(lost, B="A (set)"), regions) == expected

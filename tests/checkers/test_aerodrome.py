@@ -62,10 +62,10 @@ def trace_of(steps: Sequence[Step], loops: Collection[str] = ()) -> Trace:
         ("T:begin T:post(h) T:take(h) U:take(h)", None),
         ("T:begin T:post(h) U:take(h) U:post(h) V:post(h) T:take(h)", "5 T:1 hand-over U:0"),
         ("T:begin T:fork(U) U:r(x) T:join(U)", "3 T:1 join U:0"),
-        # TRAPS 2: an empty region is an event; a child without any gives no order
+        # an empty region is an event; a child without any gives no order
         ("T:begin T:fork(U) U:begin U:end T:join(U) T:end", "4 T:1 join U:1"),
         ("T:begin T:fork(U) T:join(U) T:end", None),
-        # TRAPS 1: two open transactions; the cycle closes where it closes, not at the ends
+        # two open transactions; the cycle closes where it closes, not at the ends
         ("T:begin U:begin T:w(x) U:w(y) T:r(y) U:r(x)", "5 U:1 write-read T:1"),
         # a join of a thread inside its region, in which it stays
         ("T:begin T:fork(U) U:begin U:r(x) T:join(U) T:r(x)", "4 T:1 join U:1"),
@@ -73,7 +73,7 @@ def trace_of(steps: Sequence[Step], loops: Collection[str] = ()) -> Trace:
         # an event outside regions is no part of the region that its thread begins later
         ("T:begin T:w(x) U:r(x) U:begin T:r(y) U:w(y) U:end T:end", None),
         ("T:begin T:w(x) U:r(x) U:begin U:w(y) U:end T:r(y) T:end", "6 T:1 write-read U:1"),
-        # the order came before the region began (TRAPS 4)
+        # the order came before the region began
         ("V:begin V:w(x) T:r(x) T:begin T:w(y) T:end V:r(y)", "6 V:1 write-read T:1"),
         # through three transactions, all of them open
         ("A:begin B:begin C:begin A:w(x) B:r(x) B:w(y) C:r(y) C:w(z) A:r(z)", "8 A:1 write-read C:1"),

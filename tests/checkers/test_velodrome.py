@@ -76,7 +76,7 @@ def shown(trace: Trace, witness: Witness) -> str:
             "T:begin T:fork(U) U:begin U:end T:join(U) T:end",
             "T:fork(U) fork> U:begin() program-order> U:end() join> T:join(U) program-order> T:1",
         ),
-        ("T:begin T:fork(U) T:join(U) T:end", None),  # a child without an event gives no order (TRAPS 2)
+        ("T:begin T:fork(U) T:join(U) T:end", None),  # a child without an event gives no order
         (
             "T:begin T:acq(l) T:rel(l) U:acq(l) U:rel(l) T:acq(l) T:rel(l) T:end",
             "T:rel(l) lock> U:acq(l) program-order> U:rel(l) lock> T:acq(l) program-order> T:1",
@@ -93,7 +93,7 @@ def shown(trace: Trace, witness: Witness) -> str:
             "T:begin T:fork(U) U:w(x) T:w(x) T:end",
             "T:fork(U) fork> U:w(x) write-write> T:w(x) program-order> T:1",
         ),
-        (  # the same, through a thread whose first event is a fork outside regions (TRAPS 4)
+        (  # the same, through a thread whose first event is a fork outside regions
             "T:begin T:fork(U) U:fork(V) V:r(y) T:w(y) T:end",
             "T:fork(U) fork> U:fork(V) fork> V:r(y) read-write> T:w(y) program-order> T:1",
         ),

@@ -22,7 +22,7 @@ GOLDEN = Path(__file__).parents[1] / "golden"
 EXAMPLES = sorted(path for path in GOLDEN.glob("*.std") if "violations" in path.with_suffix(".json").read_text())
 RANDOM = [json.loads(line) for line in (GOLDEN / "random.jsonl").read_text().splitlines()]
 
-# not serializable, and no transaction violates (TRAPS 9)
+# not serializable, and no transaction violates (docs/papers.md)
 CYCLE = "T:begin(f) U:begin(g) T:w(x) U:w(y) U:r(x) T:r(y) T:end(f) U:end(g)"
 LOST = "T:begin(f) T:r(x) U:w(x) T:w(x) T:end(f)"
 

@@ -1,9 +1,9 @@
 """AeroDrome: aerodrome-2020, Algorithm 1, in its plainest form: a second reference for serializability.
 
-Departures from the print (TRAPS 1-5): the ends of open regions are fed at the end of the trace; nested
+Departures from the print (docs/papers.md): the ends of open regions are fed at the end of the trace; nested
 markers and re-entrant locking are skipped; joining a thread that had no event takes nothing from it; an event
-outside regions ticks its thread's clock, so that what it leaves behind is older than what follows (TRAPS 3;
-in this plain form, where begin ticks too, no random trace showed a difference).
+outside regions ticks its thread's clock, so that what it leaves behind is older than what follows
+(in this plain form, where begin ticks too, no random trace showed a difference).
 Ours: hand-overs, whose clocks P_{u,h} work like the clocks R_{u,x} of reads.
 
 Names follow the paper: C_t, C_t^begin (here `B`), L_l, W_x, R_{u,x}.

@@ -3,7 +3,7 @@
 An access to a location of set S belongs to the outermost open region of its thread that is declared on S; what is
 around the innermost open region that a library called back (`back`: the names of those) does not count.
 
-Readings (TRAPS 21-23): with `declared` None every region is on every set, else a region that is not listed
+Readings (docs/papers.md): with `declared` None every region is on every set, else a region that is not listed
 is on none; an access in no region declared on S is a unit of its own; l1 and l2 differ; other events may
 stand between those of a pattern; the projection has the data conflicts on the locations of S and the order
 of units within a thread, and neither locks nor fork/join. A match proves the projection not serializable; no

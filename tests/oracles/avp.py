@@ -6,7 +6,7 @@ hand-over and, from each write to the reads that saw it, read-after-write. A blo
 violated if in some t' a path of conflicts and program order leaves it, visits an access outside and comes
 back.
 
-Readings (TRAPS 16-20): a read of the initial value is coupled with the initial value; brokenness is judged
+Readings (docs/papers.md): a read of the initial value is coupled with the initial value; brokenness is judged
 in the whole interleaving; a broken read stays unless another broken read must happen before it; a take
 follows its posts; the path has reads and writes only.
 

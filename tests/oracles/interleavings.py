@@ -3,7 +3,7 @@
 A trace is conflict-atomic (view-atomic) if each of its interleavings is conflict-equivalent (view-equivalent)
 to a serial one. Interleavings are those of schedule.py that run all events.
 
-Readings (TRAPS 10-15): a conflict is one of data accesses, never of locks; an event outside regions is a unit
+Readings (docs/papers.md): a conflict is one of data accesses, never of locks; an event outside regions is a unit
 of its own; a serial order keeps program order, fork, join and hand-over, and a lock held across units shuts
 others out. The `nopo` answers are what the paper's forest, which has no edges between a thread's units, is
 about: there a serial order need not keep any of these. The theorems assume that no deadlock is possible,

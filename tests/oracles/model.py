@@ -1,7 +1,7 @@
 """The common ground of the oracles: steps, events, transactions, and who must come before whom.
 
-Readings taken (TRAPS.md): a region still open at the end of the trace ends there (1); begin and end are
-events, a thread without any event gives no order (2); re-entrant inner acquire/release are no events (5).
+Readings taken (docs/papers.md): a region still open at the end of the trace ends there; begin and end are
+events, a thread without any event gives no order; re-entrant inner acquire/release are no events.
 
 A trace is a list of `Step`. `normalise` turns it into `Event`s, and every oracle works on those; `origin`
 leads back to the index of the step, and is None for the ends that the trace itself does not have.

@@ -3,7 +3,7 @@
 One transaction precedes another if some event of it happens before some event of the other. The trace is
 serializable unless k > 1 distinct transactions precede each other in a circle.
 
-Readings (TRAPS 1, 2, 5, 6): unary transactions take part; open regions end with the trace; begin and end are
+Readings (docs/papers.md): unary transactions take part; open regions end with the trace; begin and end are
 events, so that a child with only an empty region counts, and a child with no event does not.
 
 The length of the shortest cycle counts *direct* conflicts only, as a witness shows them (two events that

@@ -170,12 +170,12 @@ def test_one_set_of_all_locations_is_serializability_by_data() -> None:
     [
         ("T1:begin T1:r(x) T2:w(x) T1:w(x) T1:end", False),
         ("T1:begin T1:r(x) T1:w(x) T1:end T2:w(x)", True),
-        # TRAPS 1: two regions open at the end
+        # two regions open at the end
         ("T1:begin T2:begin T1:w(x) T2:w(y) T1:r(y) T2:r(x)", False),
-        # TRAPS 2: a child with only an empty region counts, one with no event does not
+        # a child with only an empty region counts, one with no event does not
         ("T1:begin T1:fork(T2) T2:begin T2:end T1:join(T2) T1:end", False),
         ("T1:begin T1:fork(T2) T1:join(T2) T1:end", True),
-        # TRAPS 5: the inner release of a re-entrant lock hands nothing over
+        # the inner release of a re-entrant lock hands nothing over
         ("T1:begin T1:acq(l) T1:acq(l) T1:rel(l) T1:rel(l) T1:end T2:acq(l)", True),
         ("T1:begin T1:acq(l) T1:rel(l) T2:acq(l) T2:rel(l) T1:acq(l) T1:end", False),
         # Hand-overs: a take follows every earlier post, and no later one

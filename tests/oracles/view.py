@@ -3,7 +3,7 @@
 Two traces of the same events are view-equivalent if each read sees the same write (or the initial value) in
 both, and each variable has the same last write. Serial: the events of each transaction are contiguous.
 
-Readings (TRAPS 24): the serial trace must be one that the program allows (program order, fork, join,
+Readings (docs/papers.md): the serial trace must be one that the program allows (program order, fork, join,
 hand-over, locks held by one thread at a time), but it may hand locks over in another order.
 """
 

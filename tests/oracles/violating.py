@@ -4,7 +4,7 @@ A dependency e_a -> e_b joins two conflicting events of different threads with n
 conflicts with both. It is a violation of the regular transaction tx of e_b if tx's begin happens
 before e_a, event by event.
 
-Readings (TRAPS 7-9), the dependencies into e_b being:
+Readings (docs/papers.md), the dependencies into e_b being:
   read    <- the last write, if it is this thread's first read since then;
   write   <- each other thread's last read since the last write; the last write, if nobody read since;
   acquire <- the last release of the lock;

@@ -1,7 +1,7 @@
 """Atomic sets: whether the units of work are serializable for each set, by patterns and by projection.
 
 Paper: Hammer, Dolby, Vaziri and Tip, ICSE 2008 (atomic-sets-2008). The 14 access patterns give the words and are sound:
-what matches is never serializable. They are not complete (TRAPS 23), so the projection on each set is checked too, and
+what matches is never serializable. They are not complete, so the projection on each set is checked too, and
 its answer is exact. Both look at the same rows of accesses (`units`), in one pass.
 
 Departures: sets are of kinds (`sets`), because a trace has more objects than classes. A region is a unit on what its

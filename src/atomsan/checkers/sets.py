@@ -106,7 +106,7 @@ class Objects:
 
     A region is a unit on the sets of a class if it is a method of it or of one of its bases, if its own code touches
     them (which is learned from the trace), or if what one method returns flows into a later call of another
-    (DESIGN section 8). `bases` are the names of the base classes of each class. `sets` divides the fields of classes
+    (docs/atomic-sets.md). `bases` are the names of the base classes of each class. `sets` divides the fields of classes
     differently: `{"Account": ["checking", "savings"], "Account:log": ["entries"]}`; of a class that it names, each
     field that it does not name is a set of its own.
 

@@ -1,7 +1,7 @@
 """What `regiontrack` and `davida` share: one engine for the violations, another for serializability.
 
 A violating transaction is on a cycle, so its trace is not serializable. The other way round does not hold: a cycle
-that does not follow the order of events violates no transaction (TRAPS 9). RegionTrack's own flag for that is wrong on
+that does not follow the order of events violates no transaction. RegionTrack's own flag for that is wrong on
 some traces, so AeroDrome decides; it is fed until the first violation is found, when the answer is known anyway.
 """
 

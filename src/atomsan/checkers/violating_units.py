@@ -2,7 +2,7 @@
 
 A unit violates if it is left and returned to: an access of another thread conflicts with a later one of the unit, and
 comes after an earlier one of the unit, access by access. A set whose projection has a cycle need not have such a unit
-(TRAPS 9), and one that has such a unit has a cycle.
+(docs/papers.md), and one that has such a unit has a cycle.
 
 A unit that goes on after a library has called others back inside it is taken for two here: what others do in between is
 not held against it.

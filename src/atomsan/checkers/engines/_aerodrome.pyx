@@ -18,8 +18,8 @@ Where we depart from it, and why:
   hands it on to those who come after itself. Algorithm 1 leaves this to the end events (lines 38-40). We report at the
   first event that makes the trace not serializable: never at an end, of which the last ones may not be in the trace.
 - Events outside regions ("unary") are transactions that end at once: a node in the class of what their thread knows.
-  Those of one thread share a node while it learns nothing (TRAPS 3).
-- A child without any event gives no order (TRAPS 2: line 22 as printed takes its clock). A thread that is joined inside
+  Those of one thread share a node while it learns nothing (docs/papers.md).
+- A child without any event gives no order (line 22 as printed takes its clock). A thread that is joined inside
   its region has no more events: its transaction ends there.
 - Hand-overs, which the paper does not have: like the reads of a location, without the write that clears them.
 

@@ -15,7 +15,7 @@ Departures, and why:
   that v does not", which is an AND of bit masks, in place of a question to every tree (algorithm 1, line 14).
 - Trees grow at events: e_p of an edge (line 19) is the stamp in M, so `isIncreasing` is exact. The paper's shortcut by
   transactions (algorithm 2, line 6) is not needed.
-- Dependencies are those of its section III.B, and fork, join and hand-overs (TRAPS 7 and 8). `was read` is cleared by a
+- Dependencies: those of section III.B, and fork, join and hand-overs (docs/papers.md). `was read` is cleared by a
   write: the public code forgets that.
 - Only regular transactions have trees: nothing violates a unary one.
 - Of witnesses that look the same (region, target of e_b, places of the two local accesses) the first is kept whole,

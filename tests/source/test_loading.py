@@ -127,7 +127,7 @@ def test_what_goes_wrong_looks_as_always(
         except SyntaxError:
             return None  # as the recorder does
 
-    hook._rewrite = rewrite
+    hook._compile_module = rewrite
     rewriting.fails = fails
     found = shown()
     assert rewriting.seen

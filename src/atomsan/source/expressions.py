@@ -6,13 +6,14 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
-from atomsan.source import forms, positions
+from atomsan.source import positions, probe_nodes
 from atomsan.source.effects import FUNCTIONS, METHODS, PRIMITIVE_METHODS
-from atomsan.source.entries import is_trivial_lambda
-from atomsan.source.escaping import READS_ARGUMENT
+from atomsan.source.escape_analysis import READS_ARGUMENT
+from atomsan.source.function_kinds import is_trivial_lambda
 from atomsan.source.plan import placeholder
 from atomsan.source.rewriting import Rewriter
-from atomsan.source.scopes import FIELDS, FUNCTION, ComprehensionNode
+from atomsan.source.scopes import FUNCTION, ComprehensionNode
+from atomsan.source.traversal import FIELDS
 
 _TESTED = (ast.Name, ast.Attribute, ast.Subscript)
 _SAMENESS = (ast.Eq, ast.NotEq, ast.Is, ast.IsNot)
@@ -60,11 +61,7 @@ class ExpressionRewriter(Rewriter):
         if isinstance(node, ast.BoolOp):
             node.values = [self._test(value) for value in node.values]
             return node
-        if not isinstance(node, _TESTED) or not self._is_tappable(node):
-            return self._expr(node)
-        text = self._text(node)
-        value = self._expr(node)
-        return forms.tap(self._probe("truth", node, text=text, feeds=self._feeds(node, value)), value, node)
+        return self._about("truth", node) if isinstance(node, _TESTED) else self._expr(node)
 
     def _about(self, kind: str, node: ast.expr, name: str = "") -> ast.expr:
         """`P[x]`, for the kinds that return what they are given."""
@@ -72,7 +69,7 @@ class ExpressionRewriter(Rewriter):
             return self._expr(node)
         text = self._text(node)
         value = self._expr(node)
-        return forms.tap(self._probe(kind, node, name, text, feeds=self._feeds(node, value)), value, node)
+        return probe_nodes.tap(self._probe(kind, node, name, text, feeds=self._feeds(node, value)), value, node)
 
     def _bool_op(self, node: ast.BoolOp) -> ast.expr:
         node.values = [*(self._test(value) for value in node.values[:-1]), self._expr(node.values[-1])]
@@ -115,7 +112,7 @@ class ExpressionRewriter(Rewriter):
         value = self._expr(before)
         kind = "load_attr" if is_load else "store_attr"
         probe = self._probe(kind, node, self._mangled(node.attr), text, feeds=self._feeds(before, value))
-        node.value = forms.tap(probe, value, before)
+        node.value = probe_nodes.tap(probe, value, before)
         if is_load:
             self._values[node] = probe
         return node
@@ -139,8 +136,8 @@ class ExpressionRewriter(Rewriter):
         probe = self._probe("item", node, name, text, feeds=self._feeds(before, container))
         if isinstance(node.ctx, ast.Load) and is_one:
             # without the pair it costs half
-            return forms.call(placeholder(probe), [container, key], [], node)
-        return forms.tap_pair(probe, container, key, node, node.ctx)
+            return probe_nodes.call(placeholder(probe), [container, key], [], node)
+        return probe_nodes.tap_pair(probe, container, key, node, node.ctx)
 
     def _compare(self, node: ast.Compare) -> ast.expr:
         if len(node.ops) == 1 and isinstance(node.ops[0], _SAMENESS):
@@ -157,11 +154,11 @@ class ExpressionRewriter(Rewriter):
         if is_simple:
             probe = self._probe("contains", node, text=text, feeds=feeds)
             node.left = key
-            pair = forms.tap_pair(probe, value, key, container)
+            pair = probe_nodes.tap_pair(probe, value, key, container)
             node.comparators = [positions.behind(pair, container)]
             return node
         probe = self._probe("late_contains", node, text=text, feeds=feeds)
-        answer = forms.tap_pair(probe, key, value, node)
+        answer = probe_nodes.tap_pair(probe, key, value, node)
         if isinstance(node.ops[0], ast.NotIn):
             return positions.copy(ast.UnaryOp(ast.Not(), answer), node)
         return answer
@@ -214,7 +211,7 @@ class ExpressionRewriter(Rewriter):
         called = self._called_primitive(node.value)
         value = self._expr(node.value)
         feeds = next((probe.feeds for probe in self.probes[first:] if (probe.name, probe.text) == called), -1)
-        node.value = forms.tap(self._probe("await", node, text=text, feeds=feeds), value, node.value)
+        node.value = probe_nodes.tap(self._probe("await", node, text=text, feeds=feeds), value, node.value)
         return node
 
     def _called_primitive(self, node: ast.expr) -> tuple[str, str] | None:
@@ -232,8 +229,8 @@ class ExpressionRewriter(Rewriter):
         region = self._place.region
         if value is None:
             value = given = positions.copy(ast.Constant(None), node)
-        node.value = forms.tap(self._probe("suspend", node, region=region), value, given)
-        return forms.tap(self._probe("resume", node, region=region), node)
+        node.value = probe_nodes.tap(self._probe("suspend", node, region=region), value, given)
+        return probe_nodes.tap(self._probe("resume", node, region=region), node)
 
     def _comprehension(self, node: ComprehensionNode) -> ast.expr:
         outermost = node.generators[0]
@@ -316,13 +313,13 @@ class ExpressionRewriter(Rewriter):
         probe = self._probe(kind, function, name, text, feeds=self._feeds(receiver, value))
         self._arguments(node)
         if kind == "method":
-            function.value = forms.tap(probe, value, receiver)
+            function.value = probe_nodes.tap(probe, value, receiver)
         elif kind == "keyed_method":
-            pair = forms.tap_pair(probe, value, node.args[0], receiver)
+            pair = probe_nodes.tap_pair(probe, value, node.args[0], receiver)
             function.value = positions.behind(pair, receiver)
         else:
             positions.call_at(node, function)
-            node.func = positions.behind(forms.tap(probe, value, receiver), function)
+            node.func = positions.behind(probe_nodes.tap(probe, value, receiver), function)
         return node
 
     def _function_call(self, node: ast.Call, canonical: str) -> ast.expr:
@@ -361,13 +358,13 @@ class ExpressionRewriter(Rewriter):
         self._arguments(node)
         feeds = -1 if about is None else self._feeds(about, node.args[index])
         probe = self._probe("call", node, canonical, text, feeds=feeds)
-        return forms.call(placeholder(probe), [node.func, *node.args], node.keywords, node)
+        return probe_nodes.call(placeholder(probe), [node.func, *node.args], node.keywords, node)
 
     def _source_call(self, node: ast.Call, canonical: str) -> ast.expr:
         given = node.args[0] if node.args else None
         self._arguments(node)
         if given is not None and not isinstance(given, ast.Starred):
-            node.args[0] = forms.tap(self._probe("source", node, canonical), node.args[0], given)
+            node.args[0] = probe_nodes.tap(self._probe("source", node, canonical), node.args[0], given)
         return node
 
     def _lambda(self, node: ast.Lambda) -> ast.expr:
@@ -381,11 +378,11 @@ class ExpressionRewriter(Rewriter):
         at = positions.first(node.body)
         body = self._expr(node.body)
         if region >= 0:
-            span = forms.mark(self._probe("span", node, region=region), at).value
-            body = forms.second_of(span, body)
+            span = probe_nodes.mark(self._probe("span", node, region=region), at).value
+            body = probe_nodes.second_of(span, body)
         if cells is not None:
-            name = positions.copy(ast.Name(cells.targets[0].id, forms.STORE), at)  # type: ignore[attr-defined]
-            body = forms.second_of(positions.copy(ast.NamedExpr(name, cells.value), at), body)
+            name = positions.copy(ast.Name(cells.targets[0].id, probe_nodes.STORE), at)  # type: ignore[attr-defined]
+            body = probe_nodes.second_of(positions.copy(ast.NamedExpr(name, cells.value), at), body)
         node.body = body
         self._leave(before)
         return node

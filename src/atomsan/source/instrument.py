@@ -18,8 +18,8 @@ from collections.abc import Callable, Collection
 from types import CodeType
 from typing import Any, cast
 
-from atomsan.source.decoding import decoded
 from atomsan.source.plan import Plan, operation, probe_number
+from atomsan.source.source_text import decode_source
 from atomsan.source.statements import StatementRewriter
 
 Entries = Collection[tuple[str, int]]
@@ -94,5 +94,5 @@ def bind(code: CodeType, make: Callable[[int], object]) -> CodeType:
 
 def _lines(source: str | bytes) -> list[bytes]:
     """The lines, in the encoding in which the parser counts columns."""
-    text = source if isinstance(source, str) else decoded(source)
+    text = source if isinstance(source, str) else decode_source(source)
     return text.encode("utf-8", "surrogatepass").splitlines()

@@ -28,7 +28,7 @@ class Preparation(NamedTuple):
     """The tree for a source and its file."""
 
 
-class Rewriter(Protocol):
+class ModuleCompiler(Protocol):
     def __call__(self, source: bytes, module: str, file: str, prepared: Preparation | None = None) -> CodeType | None:
         """The code to run for the source of a module, or None: as if nobody were watching."""
         ...
@@ -45,12 +45,12 @@ class InstrumentingLoader(SourceFileLoader):
         self,
         fullname: str,
         path: str,
-        rewrite: Rewriter,
+        compile_module: ModuleCompiler,
         entered: Callable[[ModuleType], None],
         prepared: Preparation | None = None,
     ) -> None:
         super().__init__(fullname, path)
-        self._rewrite = rewrite
+        self._compile_module = compile_module
         self._entered = entered
         self._prepared = prepared
         self._module: ModuleType | None = None
@@ -66,7 +66,7 @@ class InstrumentingLoader(SourceFileLoader):
         if type(module) is ModuleType:
             self._enter(module)  # one that is loaded again was made before us
         source = self.get_data(self.path)
-        code = self._rewrite(source, fullname, self.path, self._prepared)
+        code = self._compile_module(source, fullname, self.path, self._prepared)
         if code is not None:
             return code
         if self._prepared is not None:
@@ -92,13 +92,13 @@ class ImportHook:
     def __init__(
         self,
         selection: Selection,
-        rewrite: Rewriter,
+        compile_module: ModuleCompiler,
         entered: Callable[[ModuleType], None] = lambda module: None,
         adapters: Sequence[Adapter] = (),
         decided: Callable[[str, str | None, Decision], None] = lambda module, file, decision: None,
     ) -> None:
         self._selection = selection
-        self._rewrite = rewrite
+        self._compile_module = compile_module
         self._entered = entered
         self._adapters = adapters
         self._decided = decided
@@ -151,11 +151,11 @@ class ImportHook:
 
     def _loader(self, spec: ModuleSpec) -> InstrumentingLoader | None:
         if type(spec.loader) is SourceFileLoader:
-            return InstrumentingLoader(spec.loader.name, spec.loader.path, self._rewrite, self._entered)
+            return InstrumentingLoader(spec.loader.name, spec.loader.path, self._compile_module, self._entered)
         prepared = next(filter(None, (adapt(spec) for adapt in self._adapters)), None)
         if prepared is None or spec.origin is None:
             return None
-        return InstrumentingLoader(spec.name, spec.origin, self._rewrite, self._entered, prepared)
+        return InstrumentingLoader(spec.name, spec.origin, self._compile_module, self._entered, prepared)
 
 
 def _kind(loader: object) -> str:

@@ -40,7 +40,7 @@ What each kind of probe is given and gives back; P is the probe, which is always
                                               has no place for an end
     source         exec(P[text])              returns instrumented code for a text, or its argument
 
-Nothing of this is there for containers that only one activation of a function knows (`escaping.py`).
+Nothing of this is there for containers that only one activation of a function knows (`escape_analysis.py`).
 
 An expression is *simple* if evaluating it runs no code and meets no other probe: constants, names that are not probed,
 tuples of these, lambdas without defaults.

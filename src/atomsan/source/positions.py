@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 from typing import TypeVar
 
-from atomsan.source.trees import walk
+from atomsan.source.traversal import walk
 
 _Positioned = ast.expr | ast.stmt
 _Node = TypeVar("_Node", bound=_Positioned)

@@ -6,9 +6,9 @@ import ast
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from atomsan.source import forms, positions
-from atomsan.source.escaping import VIEWS, private_names
-from atomsan.source.flow import call_flow
+from atomsan.source import positions, probe_nodes
+from atomsan.source.call_flow import call_flow
+from atomsan.source.escape_analysis import VIEWS, private_names
 from atomsan.source.plan import Function, Probe, Region
 from atomsan.source.scopes import CLASS, FUNCTION, FunctionNode, Scope, Scopes, mangled
 
@@ -113,7 +113,7 @@ class Rewriter:
         return (name, owner)
 
     def _cells_of(self, owner: Scope, at: ast.expr | ast.stmt) -> ast.Name:
-        return positions.copy(ast.Name(self._cells[owner], forms.LOAD), at)
+        return positions.copy(ast.Name(self._cells[owner], probe_nodes.LOAD), at)
 
     def _load_name(self, node: ast.Name, region: int = -1) -> ast.expr:
         probed = self._probed(node.id)
@@ -122,10 +122,10 @@ class Rewriter:
         name, owner = probed
         if owner.parent is None:
             probe = self._probe("load_name", node, name, node.id, region)
-            result = forms.tap(probe, node)
+            result = probe_nodes.tap(probe, node)
         else:
             probe = self._probe("load_cell", node, name, node.id, region)
-            result = forms.tap_pair(probe, node, self._cells_of(owner, node), node)
+            result = probe_nodes.tap_pair(probe, node, self._cells_of(owner, node), node)
         self._values[result] = probe
         return result
 
@@ -136,9 +136,9 @@ class Rewriter:
             return value
         name, owner = probed
         if owner.parent is None:
-            return forms.tap(self._probe("store_name", target, name, target.id, region), value)
+            return probe_nodes.tap(self._probe("store_name", target, name, target.id, region), value)
         probe = self._probe("store_cell", target, name, target.id, region)
-        return positions.behind(forms.tap_pair(probe, value, self._cells_of(owner, value), value), value)
+        return positions.behind(probe_nodes.tap_pair(probe, value, self._cells_of(owner, value), value), value)
 
     def _store_marks(self, names: Iterable[tuple[ast.expr | ast.stmt, str]]) -> list[ast.stmt]:
         """Statements that log stores that have been made, or deletions that will be."""
@@ -152,8 +152,8 @@ class Rewriter:
             argument: ast.Tuple | None = None
             if owner.parent is not None:
                 nothing = positions.copy(ast.Constant(None), at)
-                argument = positions.copy(ast.Tuple([nothing, self._cells_of(owner, at)], forms.LOAD), at)
-            marks.append(forms.mark(self._probe(kind, at, name, text), at, argument))
+                argument = positions.copy(ast.Tuple([nothing, self._cells_of(owner, at)], probe_nodes.LOAD), at)
+            marks.append(probe_nodes.mark(self._probe(kind, at, name, text), at, argument))
         return marks
 
     def _feeds(self, before: ast.expr, after: ast.expr) -> int:
@@ -186,7 +186,7 @@ class Rewriter:
             )
         if isinstance(node, ast.Name):
             return node.id != "__debug__" and not self._is_private(node)
-        return not isinstance(node, forms.FRESH)
+        return not isinstance(node, probe_nodes.FRESH)
 
     def _is_private(self, node: ast.expr) -> bool:
         """Whether it is a variable whose container nobody else knows."""
@@ -226,8 +226,8 @@ class Rewriter:
             return None
         name = f"~cells{self._place.function}"
         self._cells[self._scope] = name
-        token = forms.mark(self._probe("cells", at), at).value
-        return positions.copy(ast.Assign([positions.copy(ast.Name(name, forms.STORE), at)], token), at)
+        token = probe_nodes.mark(self._probe("cells", at), at).value
+        return positions.copy(ast.Assign([positions.copy(ast.Name(name, probe_nodes.STORE), at)], token), at)
 
     def _flow(self, body: Sequence[ast.stmt] | ast.expr, receivers: set[str]) -> tuple[str, ...]:
         if not receivers:

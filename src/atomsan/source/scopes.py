@@ -11,18 +11,9 @@ import builtins
 import sys
 from collections.abc import Callable, Iterable
 
-MODULE, CLASS, FUNCTION, COMPREHENSION = range(4)
+from atomsan.source.traversal import FIELDS
 
-# The fields that can hold nodes with names in them. Annotations and what else the instrumenter leaves alone are not
-# among them: they are evaluated elsewhere, or never.
-_IGNORED = {"ctx", "op", "ops", "annotation", "returns", "type_params", "type_comment", "kind", "type_ignores"}
-_TEXTS = {"id", "attr", "names", "module", "level", "is_async", "conversion", "simple", "lineno", "asname", "tag"}
-FIELDS: dict[type[ast.AST], tuple[str, ...]] = {
-    cls: tuple(field for field in cls._fields if field not in _IGNORED and field not in _TEXTS)
-    for cls in vars(ast).values()
-    if isinstance(cls, type) and issubclass(cls, ast.AST)
-}
-FIELDS[ast.Constant] = ()
+MODULE, CLASS, FUNCTION, COMPREHENSION = range(4)
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 ComprehensionNode = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
@@ -30,18 +21,6 @@ ComprehensionNode = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 _BUILTINS = frozenset(vars(builtins))
 # What shows the local variables of its caller; with this many arguments it shows something else.
 _SHOWS_LOCALS = {"locals": 1, "vars": 1, "dir": 1, "eval": 2, "exec": 2}
-
-
-def children(node: ast.AST) -> Iterable[ast.AST]:
-    """The nodes in a node, in the order of the source for nearly all of them."""
-    for field in FIELDS[type(node)]:
-        value = getattr(node, field, None)
-        if value.__class__ is list:
-            for item in value:
-                if isinstance(item, ast.AST):
-                    yield item
-        elif isinstance(value, ast.AST):
-            yield value
 
 
 def mangled(name: str, class_name: str | None) -> str:

@@ -6,13 +6,13 @@ import ast
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, cast
 
-from atomsan.source import forms, positions
-from atomsan.source.entries import calls_out, is_outer, is_trampoline, is_trivial, takes_receiver
+from atomsan.source import positions, probe_nodes
+from atomsan.source.call_flow import calls_on
 from atomsan.source.expressions import ExpressionRewriter
-from atomsan.source.flow import calls_on
+from atomsan.source.function_kinds import calls_out, is_outer, is_trampoline, is_trivial, takes_receiver
 from atomsan.source.plan import operation_placeholder
 from atomsan.source.scopes import CLASS, FUNCTION, FunctionNode
-from atomsan.source.trees import walk
+from atomsan.source.traversal import walk
 
 _INPLACE = {
     ast.Add: "iadd",
@@ -90,7 +90,7 @@ class StatementRewriter(ExpressionRewriter):
             self._note_identity(node.targets[0], node.value)
             value = self._expr(node.value)
             self._alias(node.targets[0], value)
-            if forms.may_be_number(value):
+            if probe_nodes.may_be_number(value):
                 # simpler than to hide the number from the compiler
                 self._stored.append((node.targets[0], node.targets[0].id))
                 node.value = value
@@ -132,14 +132,14 @@ class StatementRewriter(ExpressionRewriter):
                 name = self._mangled(target.attr)
                 step = self._step(node)
                 probe = self._probe("aug_attr", target, name, text, region, feeds, step)
-                node.target = forms.tap_for_store(probe, value, target)
+                node.target = probe_nodes.tap_for_store(probe, value, target)
                 if step:
                     given = node.value if len(step) == 1 else None
-                    return forms.unless_at_once(probe, given, node, target)
+                    return probe_nodes.unless_at_once(probe, given, node, target)
             else:
                 key = self._expr(target.slice)
                 probe = self._probe("aug_item", target, "", text, region, feeds)
-                node.target = forms.tap_pair(probe, value, key, target, forms.STORE)
+                node.target = probe_nodes.tap_pair(probe, value, key, target, probe_nodes.STORE)
         else:
             self._parts(target)
         node.value = self._expr(node.value)
@@ -163,9 +163,9 @@ class StatementRewriter(ExpressionRewriter):
     def _augmented_name(self, node: ast.AugAssign, target: ast.Name) -> ast.stmt:
         """`NAME = P[IADD(P[NAME], v)]`."""
         region = self._region("statement", "statement", node)
-        read = self._load_name(positions.copy(ast.Name(target.id, forms.LOAD), target), region)
+        read = self._load_name(positions.copy(ast.Name(target.id, probe_nodes.LOAD), target), region)
         constant = operation_placeholder(_INPLACE[type(node.op)])
-        call = forms.call(constant, [read, self._expr(node.value)], [], node)
+        call = probe_nodes.call(constant, [read, self._expr(node.value)], [], node)
         return positions.copy(ast.Assign([target], self._stored_value(target, call, region)), node)
 
     def _delete(self, node: ast.Delete) -> list[ast.stmt]:
@@ -225,7 +225,7 @@ class StatementRewriter(ExpressionRewriter):
             value = self._expr(given)
             if self._is_tappable(given):
                 probe = self._probe("with", given, text=text, region=region, feeds=self._feeds(given, value))
-                value = forms.tap(probe, value, given)
+                value = probe_nodes.tap(probe, value, given)
             item.context_expr = value
             if item.optional_vars is not None:
                 item.optional_vars = self._expr(item.optional_vars)
@@ -299,7 +299,7 @@ class StatementRewriter(ExpressionRewriter):
         """`begin; try: body finally: end`."""
         if probes is None:
             return body
-        return forms.around(probes[0], receiver, body, probes[1], at)
+        return probe_nodes.around(probes[0], receiver, body, probes[1], at)
 
     # Functions and classes
 
@@ -312,7 +312,7 @@ class StatementRewriter(ExpressionRewriter):
         for keyword in node.keywords:
             keyword.value = self._expr(keyword.value)
         if self._probed(node.name) is not None:
-            self._stored.append((forms.one_line(node), node.name))
+            self._stored.append((probe_nodes.one_line(node), node.name))
         before = self._enter(node, node.name)
         node.body = self._block(node.body)
         self._leave(before)
@@ -335,7 +335,7 @@ class StatementRewriter(ExpressionRewriter):
         node.decorator_list = self._exprs(node.decorator_list)
         self._defaults(node.args)
         if self._probed(node.name) is not None:
-            self._stored.append((forms.one_line(node), node.name))
+            self._stored.append((probe_nodes.one_line(node), node.name))
         before = self._enter(node, node.name)
         start = int(ast.get_docstring(node, clean=False) is not None)
         body = node.body[start:]

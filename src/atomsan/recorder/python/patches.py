@@ -15,7 +15,7 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any, NamedTuple
 
 from atomsan.recorder.python._sync import Marker, Watched, is_watched, original
-from atomsan.source.decoding import decoded
+from atomsan.source.source_text import decode_source
 
 AnyFunction = ast.FunctionDef | ast.AsyncFunctionDef
 _PLACEHOLDER = b"\0atomsan-marker:"
@@ -130,7 +130,7 @@ def _source_of(module: ModuleType) -> str:
     # Not by `get_source`: it imports `tokenize`, and the loader of pytest, which may be asked to rewrite the assertions
     # of asyncio too by `-p asyncio`, has none.
     loader: Any = module.__spec__.loader if module.__spec__ is not None else None
-    return decoded(loader.get_data(module.__file__))
+    return decode_source(loader.get_data(module.__file__))
 
 
 def _keep(node: ast.stmt, prefix: str, changes: dict[str, Callable[[AnyFunction], None]]) -> bool:

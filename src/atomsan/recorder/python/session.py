@@ -22,12 +22,12 @@ from atomsan.errors import InputError
 from atomsan.recorder.python import _log, _probes, _sync, primitives
 from atomsan.recorder.python.options import RecordingOptions
 from atomsan.source.cache import CodeCache
+from atomsan.source.compiler_warnings import CompilerWarnings
 from atomsan.source.field_paths import hops, pattern_of
 from atomsan.source.instrument import bind, compile_instrumented
-from atomsan.source.invoking import Invocations, is_among, position_of
+from atomsan.source.invocations import Invocations, is_among, position_of
 from atomsan.source.loading import Adapter, ImportHook, Preparation
 from atomsan.source.selection import OURSELVES, Decision, Selection
-from atomsan.source.warned import CompilerWarnings
 
 if TYPE_CHECKING:
     from typing import Self

@@ -21,8 +21,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Sequence
 
-from atomsan.source.scopes import OWN, children, dotted
-from atomsan.source.trees import walk
+from atomsan.source.scopes import OWN, dotted
+from atomsan.source.traversal import children, walk
 
 _Receivers = frozenset[str]
 _NONE: _Receivers = frozenset()

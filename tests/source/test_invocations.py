@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from atomsan.source.instrument import bind, compile_instrumented
-from atomsan.source.invoking import Invocations, is_among, position_of
+from atomsan.source.invocations import Invocations, is_among, position_of
 
 HEAD = """
 class Manager:

@@ -10,7 +10,7 @@ import ast
 from collections.abc import Sequence
 
 from atomsan.source.scopes import FunctionNode
-from atomsan.source.trees import walk
+from atomsan.source.traversal import walk
 
 MAIN_LIKE = frozenset(
     {"main", "_main", "__main__", "amain", "async_main", "main_async", "run_main", "main_loop", "cli", "_cli"}

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from atomsan.source.flow import call_flow
+from atomsan.source.call_flow import call_flow
 from atomsan.source.instrument import instrument
 
 FLOWS = {

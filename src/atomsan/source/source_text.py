@@ -10,7 +10,7 @@ import re
 _COOKIE = re.compile(rb"(?:[ \t\f]*(?:#[^\r\n]*)?(?:\r\n|\r|\n))?[ \t\f]*#[^\r\n]*?coding[:=][ \t]*([-\w.]+)", re.ASCII)
 
 
-def decoded(source: bytes) -> str:
+def decode_source(source: bytes) -> str:
     """The text of a source that compiles: its encoding is one that Python knows, and lines end as Python ends them."""
     if source.startswith(codecs.BOM_UTF8):
         text = source.decode("utf-8-sig")

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from itertools import islice
 from types import CodeType
 
-from atomsan.source.decoding import decoded
+from atomsan.source.source_text import decode_source
 
 # Lines and columns as `co_positions` gives them: first line, last line, first column, last column.
 Position = tuple[int | None, int | None, int | None, int | None]
@@ -28,7 +28,7 @@ class Invocations:
     """What is invoked where, in the source of a module. Source that is wrong raises what `compile` raises."""
 
     def __init__(self, source: bytes | str) -> None:
-        text = source if isinstance(source, str) else decoded(source)
+        text = source if isinstance(source, str) else decode_source(source)
         # Python has warned about strange escapes when it compiled the program, and is not to do so again for us.
         tree = ast.parse(_ESCAPE.sub(_without_backslash, text))
         self._names: dict[Position, set[str]] = {}

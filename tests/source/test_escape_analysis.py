@@ -5,7 +5,7 @@ import textwrap
 
 import pytest
 
-from atomsan.source.escaping import private_names
+from atomsan.source.escape_analysis import private_names
 from atomsan.source.instrument import instrument
 from atomsan.source.scopes import FunctionNode, Scopes
 

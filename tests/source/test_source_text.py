@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from atomsan.source.decoding import decoded
+from atomsan.source.source_text import decode_source
 
 SOURCES = [
     b"x = 1\r\ny = 2\rz = 3\n",
@@ -28,12 +28,15 @@ SOURCES = [
 
 @pytest.mark.parametrize("source", SOURCES)
 def test_as_python_decodes_it(source: bytes) -> None:
-    assert decoded(source) == importlib.util.decode_source(source)
+    assert decode_source(source) == importlib.util.decode_source(source)
 
 
 def test_nothing_is_imported_for_it() -> None:
-    script = (
-        "import sys; from atomsan.source.decoding import decoded; decoded(b'# coding: latin-1'); print(*sys.modules)"
-    )
+    script = """
+import sys
+from atomsan.source.source_text import decode_source
+decode_source(b'# coding: latin-1')
+print(*sys.modules)
+"""
     ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert "tokenize" not in ran.stdout.split()

@@ -12,7 +12,7 @@ from typing import Any
 
 from atomsan.source import positions
 from atomsan.source.plan import placeholder
-from atomsan.source.scopes import children
+from atomsan.source.traversal import children
 
 Node = ast.expr | ast.stmt
 

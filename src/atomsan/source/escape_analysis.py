@@ -20,8 +20,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from atomsan.source.effects import EFFECTS
-from atomsan.source.scopes import FunctionNode, Scope, Scopes, children, mangled
-from atomsan.source.trees import walk
+from atomsan.source.scopes import FunctionNode, Scope, Scopes, mangled
+from atomsan.source.traversal import children, walk
 
 # What makes a new container. The types are exactly these, so that a method is the builtin one.
 _DISPLAYS = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)

@@ -1,8 +1,10 @@
-"""What the methods and functions of builtin containers do to the containers: plain data.
+"""What is known of the methods and functions of built-in types: one row each, and the sets derived from the rows.
 
-The instrumenter needs the names (`METHODS`, `FUNCTIONS`): only a call by such a name gets a probe. The probes need the
-effects: which location of the container is read and which is written. An effect is a line of steps, each `read` or
-`write` and a location of the container:
+A row has the effect on locations (for the probes), what stays private (for the escape analysis) and what commutes (for
+judging violations). To add a method is one line in `METHOD_TABLE` and one in `tests/source/test_effects.py`, where
+each row is held against the real built-in.
+
+An effect is a line of steps, each `read` or `write` and a location of the container:
 
     element      that of the key, which is the first argument
     structure    which elements there are, and in which order
@@ -17,13 +19,12 @@ effects: which location of the container is read and which is written. An effect
 Methods with a key tell a key that is there (`steps`) from a new one (`absent`).
 """
 
-from __future__ import annotations
-
+# Annotations are evaluated here: as texts, NamedTuple would compile each one, at the start of every recorded program.
 from typing import NamedTuple
 
 
 class Effect(NamedTuple):
-    """What a call does to the container."""
+    """The reads and writes of a call."""
 
     steps: str = ""
     absent: str | None = None
@@ -46,132 +47,143 @@ _MERGE = Effect("write keys")
 _READ_BOTH = Effect("read argument, read structure, read elements")
 _KEEP_SOME = Effect("read argument, write elements, write structure")
 
-_SEQUENCE = {
-    "append": _GROW,
-    "extend": _GROW_BY,
-    "clear": _SHIFT,
-    "insert": _SHIFT,
-    "remove": _SHIFT,
-    "reverse": _SHIFT,
-    "pop": _TAKE_LAST,
-    "count": _READ_ALL,
-    "index": _READ_ALL,
-    "__len__": _SCAN,
-    "__iter__": _SCAN,
-    "__contains__": _READ_ALL,
-    "__reversed__": _SCAN,
-}
-_MAPPING = {
-    "get": _LOOK,
-    "__getitem__": _LOOK,
-    "__contains__": _LOOK,
-    "__setitem__": _STORE,
-    "__delitem__": _REMOVE,
-    "setdefault": _ENSURE,
-    "pop": _REMOVE,
-    "popitem": _TAKE_LAST,
-    "clear": _SHIFT,
-    "update": _MERGE,
-    "copy": _READ_ALL,
-    "values": _NOTHING,
-    "items": _NOTHING,
-    "keys": _NOTHING,
-    "__len__": _SCAN,
-    "__iter__": _SCAN,
-    "__reversed__": _SCAN,
-    "__ior__": _MERGE,
-}
-_SET = {
-    "add": _STORE,
-    "discard": _REMOVE,
-    "remove": _REMOVE,
-    "__contains__": _LOOK,
+# Groups of operations of which any two commute: done in either order, the container serves alike. What comes and goes
+# by its name or value does so whatever else comes and goes; by its position it does not.
+_AT_END, _AT_FRONT, _BY_VALUE, _SORTED, _COUNTED = "end", "front", "value", "sorted", "counted"
+# The same for mappings only. In a list `del` and `pop` are by position.
+_BY_KEY = "key"
+
+
+class Method(NamedTuple):
+    """A method, for the types that have it alike."""
+
+    name: str
+    types: tuple[str, ...]
+    """Qualified names, without a prefix for built-ins. A view of a dictionary is about its dictionary."""
+    effect: Effect | None
+    """None: calls of it have no probe."""
+    borrows: bool = False
+    """It neither returns nor keeps the object it is called on. Not recorded of special methods: the operators that call
+    them have rules of their own."""
+    is_view: bool = False
+    """It returns a view of the object."""
+    takes_key: bool = False
+    """The first argument is a key though no step is about its element."""
+    changes: str = ""
+    """What it does to single elements: `adds key` (to a mapping), `adds place` (to a sequence), `adds value` (to a
+    set), `removes value` (from a sequence)."""
+    commutes: tuple[str, ...] = ()
+    """The groups it belongs to."""
+
+
+_LIST, _BYTES, _ARRAY, _DEQUE = ("list",), ("bytearray",), ("array.array",), ("collections.deque",)
+_SEQUENCES = (*_LIST, *_BYTES, *_ARRAY, *_DEQUE)
+_ORDERED, _COUNTER, _CHAIN = ("collections.OrderedDict",), ("collections.Counter",), ("collections.ChainMap",)
+_PLAIN = ("dict", "collections.defaultdict")
+_DICTS = (*_PLAIN, *_ORDERED, *_COUNTER)
+_MAPPINGS = (*_DICTS, *_CHAIN)
+_SET = ("set",)
+_KEYS, _VALUES, _ITEMS = ("dict_keys",), ("dict_values",), ("dict_items",)
+_QUEUES = ("queue.Queue", "asyncio.Queue")
+
+METHOD_TABLE: tuple[Method, ...] = (
+    Method("append", _SEQUENCES, _GROW, borrows=True, changes="adds place", commutes=(_AT_END,)),
+    Method("extend", _SEQUENCES, _GROW_BY, borrows=True, changes="adds place", commutes=(_AT_END,)),
+    Method("clear", _SEQUENCES, _SHIFT, borrows=True),
+    Method("insert", _SEQUENCES, _SHIFT, borrows=True),
+    Method("remove", _SEQUENCES, _SHIFT, borrows=True, changes="removes value", commutes=(_AT_END, _AT_FRONT)),
+    Method("reverse", _SEQUENCES, _SHIFT, borrows=True),
+    Method("pop", _SEQUENCES, _TAKE_LAST, borrows=True),
+    Method("count", _SEQUENCES, _READ_ALL, borrows=True),
+    Method("index", _SEQUENCES, _READ_ALL, borrows=True),
+    Method("__len__", _SEQUENCES, _SCAN),
+    Method("__iter__", _SEQUENCES, _SCAN),
+    Method("__contains__", _SEQUENCES, _READ_ALL),
+    Method("__reversed__", (*_LIST, *_DEQUE), _SCAN),
+    Method("appendleft", _DEQUE, _GROW, borrows=True, commutes=(_AT_FRONT,)),
+    Method("extendleft", _DEQUE, _GROW_BY, borrows=True, commutes=(_AT_FRONT,)),
+    Method("popleft", _DEQUE, _TAKE_FIRST, borrows=True),
+    Method("rotate", _DEQUE, _SHIFT, borrows=True),
+    Method("copy", (*_LIST, *_BYTES, *_DEQUE), _READ_ALL, borrows=True),
+    Method("sort", _LIST, _SHIFT, borrows=True),
+    Method("decode", _BYTES, _READ_ALL, borrows=True),
+    Method("hex", _BYTES, _READ_ALL, borrows=True),
+    Method("find", _BYTES, None, borrows=True),
+    Method("startswith", _BYTES, None, borrows=True),
+    Method("endswith", _BYTES, None, borrows=True),
+    Method("__iadd__", (*_LIST, *_BYTES, *_DEQUE), _GROW_BY, commutes=(_AT_END,)),
+    Method("__imul__", _LIST, _GROW),
+    Method("fromlist", _ARRAY, _GROW_BY, borrows=True),
+    Method("frombytes", _ARRAY, _GROW, borrows=True),
+    Method("fromfile", _ARRAY, _GROW, borrows=True),
+    Method("fromunicode", _ARRAY, _GROW, borrows=True),
+    Method("byteswap", _ARRAY, _SHIFT, borrows=True),
+    Method("tobytes", _ARRAY, _READ_ALL, borrows=True),
+    Method("tolist", _ARRAY, _READ_ALL, borrows=True),
+    Method("tounicode", _ARRAY, _READ_ALL, borrows=True),
+    Method("tofile", _ARRAY, _READ_ALL, borrows=True),
+    Method("get", _MAPPINGS, _LOOK, borrows=True),
+    Method("__getitem__", _MAPPINGS, _LOOK),
+    Method("__contains__", _MAPPINGS, _LOOK),
+    Method("__setitem__", _MAPPINGS, _STORE, changes="adds key", commutes=(_BY_KEY,)),
+    Method("__delitem__", _MAPPINGS, _REMOVE, commutes=(_BY_KEY,)),
+    Method("setdefault", _MAPPINGS, _ENSURE, borrows=True, changes="adds key", commutes=(_BY_KEY,)),
+    Method("pop", _MAPPINGS, _REMOVE, borrows=True, commutes=(_BY_KEY,)),
+    Method("popitem", (*_PLAIN, *_COUNTER, *_CHAIN), _TAKE_LAST, borrows=True),
+    Method("popitem", _ORDERED, _SHIFT, borrows=True),
+    Method("clear", _MAPPINGS, _SHIFT, borrows=True),
+    Method("update", (*_PLAIN, *_ORDERED, *_CHAIN), _MERGE, borrows=True, commutes=(_BY_VALUE,)),
+    Method("update", _COUNTER, _SHIFT, borrows=True, commutes=(_BY_VALUE,)),
+    Method("copy", _MAPPINGS, _READ_ALL, borrows=True),
+    Method("values", _MAPPINGS, _NOTHING, is_view=True),
+    Method("items", _MAPPINGS, _NOTHING, is_view=True),
+    Method("keys", _MAPPINGS, _NOTHING, is_view=True),
+    Method("__len__", _MAPPINGS, _SCAN),
+    Method("__iter__", _MAPPINGS, _SCAN),
+    Method("__reversed__", _DICTS, _SCAN),
+    Method("__ior__", _MAPPINGS, _MERGE, commutes=(_BY_VALUE,)),
+    Method("move_to_end", _ORDERED, _GROW, borrows=True, takes_key=True),
+    Method("subtract", _COUNTER, _SHIFT, borrows=True, commutes=(_COUNTED,)),
+    Method("most_common", _COUNTER, _READ_ALL, borrows=True),
+    Method("total", _COUNTER, _READ_ALL, borrows=True),
+    Method("elements", _COUNTER, _SCAN),
+    # an element is in a set alike, whoever adds it
+    Method("add", _SET, _STORE, borrows=True, changes="adds value", commutes=(_BY_VALUE,)),
+    Method("discard", _SET, _REMOVE, borrows=True, commutes=(_BY_VALUE,)),
+    Method("remove", _SET, _REMOVE, borrows=True, commutes=(_BY_VALUE,)),
+    Method("__contains__", _SET, _LOOK),
     # which one it takes cannot be told
-    "pop": _SHIFT,
-    "clear": _SHIFT,
-    "copy": _READ_ALL,
-    "update": _GROW_BY,
-    "difference_update": _KEEP_SOME,
-    "intersection_update": _KEEP_SOME,
-    "symmetric_difference_update": _KEEP_SOME,
-    "difference": _READ_BOTH,
-    "intersection": _READ_BOTH,
-    "union": _READ_BOTH,
-    "symmetric_difference": _READ_BOTH,
-    "isdisjoint": _READ_BOTH,
-    "issubset": _READ_BOTH,
-    "issuperset": _READ_BOTH,
-    "__len__": _SCAN,
-    "__iter__": _SCAN,
-    "__ior__": _GROW_BY,
-}
-# (type name, method): the effect. A view is about its dictionary. Types stand under their qualified names.
-EFFECTS: dict[str, dict[str, Effect]] = {
-    "list": {**_SEQUENCE, "copy": _READ_ALL, "sort": _SHIFT, "__iadd__": _GROW_BY, "__imul__": _GROW},
-    "bytearray": {**_SEQUENCE, "copy": _READ_ALL, "decode": _READ_ALL, "hex": _READ_ALL, "__iadd__": _GROW_BY},
-    "array.array": {
-        **_SEQUENCE,
-        "fromlist": _GROW_BY,
-        "frombytes": _GROW,
-        "fromfile": _GROW,
-        "fromunicode": _GROW,
-        "byteswap": _SHIFT,
-        "tobytes": _READ_ALL,
-        "tolist": _READ_ALL,
-        "tounicode": _READ_ALL,
-        "tofile": _READ_ALL,
-    },
-    "collections.deque": {
-        **_SEQUENCE,
-        "appendleft": _GROW,
-        "extendleft": _GROW_BY,
-        "popleft": _TAKE_FIRST,
-        "rotate": _SHIFT,
-        "copy": _READ_ALL,
-        "__iadd__": _GROW_BY,
-    },
-    "dict": _MAPPING,
-    "collections.defaultdict": _MAPPING,
-    "collections.OrderedDict": {**_MAPPING, "popitem": _SHIFT, "move_to_end": _GROW},
-    "collections.Counter": {
-        **_MAPPING,
-        "update": _SHIFT,
-        "subtract": _SHIFT,
-        "most_common": _READ_ALL,
-        "total": _READ_ALL,
-        "elements": _SCAN,
-    },
-    "collections.ChainMap": _MAPPING,
-    "set": _SET,
-    "dict_keys": {"__len__": _SCAN, "__iter__": _SCAN, "__contains__": _LOOK, "isdisjoint": _READ_BOTH},
-    "dict_values": {"__len__": _SCAN, "__iter__": _SCAN},
-    "dict_items": {"__len__": _SCAN, "__iter__": _SCAN, "isdisjoint": _READ_BOTH},
-    # What is done to an attribute of the object: the first argument is its name. Also `super().__setattr__(...)`.
-    "object": {
-        "__getattribute__": Effect("read attribute"),
-        "__setattr__": Effect("write attribute"),
-        "__delattr__": Effect("write attribute"),
-    },
-    # What `str.join` and `bytes.join` do is done to their argument.
-    "str": {"join": Effect("read argument")},
-    "bytes": {"join": Effect("read argument")},
-}
-
-# Methods of which the first argument says what is touched: a key, or what is iterated.
-_KEYED = {
-    *("get", "setdefault", "pop", "update", "add", "discard", "remove", "extend", "extendleft", "join", "fromlist"),
-    *("move_to_end", "difference_update", "intersection_update", "symmetric_difference_update"),
-    *("difference", "intersection", "union", "symmetric_difference", "isdisjoint", "issubset", "issuperset"),
-    *("__getattribute__", "__setattr__", "__delattr__"),
-    *("__getitem__", "__setitem__", "__delitem__", "__contains__", "__ior__", "__iadd__"),
-}
-
-# The name of a method with effects: whether its first argument, where there is one, is a key (the probe wants it).
-METHODS: dict[str, bool] = {
-    name: name in _KEYED
-    for name in sorted({name for effects in EFFECTS.values() for name, effect in effects.items() if effect.steps})
-}
-
+    Method("pop", _SET, _SHIFT, borrows=True),
+    Method("clear", _SET, _SHIFT, borrows=True),
+    Method("copy", _SET, _READ_ALL, borrows=True),
+    Method("update", _SET, _GROW_BY, borrows=True, commutes=(_BY_VALUE,)),
+    Method("difference_update", _SET, _KEEP_SOME, borrows=True, commutes=(_BY_VALUE,)),
+    Method("intersection_update", _SET, _KEEP_SOME, borrows=True),
+    Method("symmetric_difference_update", _SET, _KEEP_SOME, borrows=True),
+    Method("difference", _SET, _READ_BOTH, borrows=True),
+    Method("intersection", _SET, _READ_BOTH, borrows=True),
+    Method("union", _SET, _READ_BOTH, borrows=True),
+    Method("symmetric_difference", _SET, _READ_BOTH, borrows=True),
+    Method("isdisjoint", _SET, _READ_BOTH, borrows=True),
+    Method("issubset", _SET, _READ_BOTH, borrows=True),
+    Method("issuperset", _SET, _READ_BOTH, borrows=True),
+    Method("__len__", _SET, _SCAN),
+    Method("__iter__", _SET, _SCAN),
+    Method("__ior__", _SET, _GROW_BY, commutes=(_BY_VALUE,)),
+    Method("__len__", (*_KEYS, *_VALUES, *_ITEMS), _SCAN),
+    Method("__iter__", (*_KEYS, *_VALUES, *_ITEMS), _SCAN),
+    Method("__contains__", _KEYS, _LOOK),
+    Method("isdisjoint", (*_KEYS, *_ITEMS), _READ_BOTH, borrows=True),
+    # what is done to an attribute of the object, also by `super().__setattr__(...)`
+    Method("__getattribute__", ("object",), Effect("read attribute")),
+    Method("__setattr__", ("object",), Effect("write attribute")),
+    Method("__delattr__", ("object",), Effect("write attribute")),
+    # what it does is done to its argument
+    Method("join", ("str", "bytes"), Effect("read argument"), borrows=True),
+    # a queue is a primitive: what is put is no location
+    Method("put", _QUEUES, None, commutes=(_AT_END,)),
+    Method("put_nowait", _QUEUES, None, commutes=(_AT_END,)),
+)
 
 # The methods by which locks, events, queues and the like are used. They have no effects on locations: whoever names the
 # primitive that is used looks at what the method is called on.
@@ -185,63 +197,87 @@ PRIMITIVE_METHODS = frozenset(
 
 
 class Call(NamedTuple):
-    """What a function does."""
+    """A function, by what a call of it does."""
 
-    argument: int
-    """The argument that has the effects; -1: the probe has to see the whole call."""
+    argument: int | None
+    """The argument that has the effects; -1: the probe has to see the whole call; None: calls of it have no probe."""
     effect: Effect
     """On that argument."""
     does: str = ""
     """What a call with -1 is: `attribute read|write|delete|ask`, `item read|write|delete|ask`, `augment METHOD`,
     `each` (the effect is on every argument), `second` (on the second), `iterate` (lazily, over every argument)."""
+    borrows: str = ""
+    """The arguments that it neither returns nor keeps: `all`; `first`, because it stores or returns the others;
+    `single`, because of several it returns one. `loop`: it makes an iterator over them, which lets them go where it is
+    iterated at once."""
+    makes: bool = False
+    """It makes a new container, of exactly the type it is named after."""
+    commutes: tuple[str, ...] = ()
+    """The groups it belongs to."""
 
 
-_SORTS = Call(0, _READ_ALL)
+_READS = Call(0, _READ_ALL)
+_BORROWS = Call(0, _READ_ALL, borrows="all")
 _LAZY = Call(0, Effect("iterate"))
-_HEAP = Call(0, _SHIFT)
+_EVERY = Call(-1, _NOTHING, "iterate")
+_SECOND = Call(-1, _READ_ALL, "second")
+_EACH = Call(-1, _READ_ALL, "each")
+_INSERTS = Call(0, _SHIFT, commutes=(_SORTED,))
 _DEEP = Call(0, Effect("read everything"))
 _COPY = Call(0, Effect("read structure, read elements, read fields"))
-_EACH = Call(-1, _READ_ALL, "each")
 
 
 def _augment(method: str) -> Call:
     return Call(-1, _NOTHING, f"augment {method}")
 
 
-# By canonical dotted name; builtins have no prefix.
-CALLS: dict[str, Call] = {
-    "len": Call(0, _SCAN),
-    "bool": Call(0, _SCAN),
+# By canonical dotted name; built-ins have no prefix.
+FUNCTION_TABLE: dict[str, Call] = {
+    "len": Call(0, _SCAN, borrows="all"),
+    "bool": Call(0, _SCAN, borrows="all"),
+    "sorted": _BORROWS,
+    "list": Call(0, _READ_ALL, borrows="all", makes=True),
+    "tuple": _BORROWS,
+    "dict": Call(0, _READ_ALL, borrows="all", makes=True),
+    "set": Call(0, _READ_ALL, borrows="all", makes=True),
+    "frozenset": _BORROWS,
+    "bytes": _BORROWS,
+    "bytearray": Call(0, _READ_ALL, makes=True),
+    "sum": Call(0, _READ_ALL, borrows="first"),
+    "any": _BORROWS,
+    "all": _BORROWS,
+    "min": Call(0, _READ_ALL, borrows="single"),
+    "max": Call(0, _READ_ALL, borrows="single"),
+    "collections.deque": Call(0, _READ_ALL, makes=True),
+    "collections.OrderedDict": Call(0, _READ_ALL, makes=True),
+    "collections.Counter": Call(0, _READ_ALL, makes=True),
     **dict.fromkeys(
         (
-            *("sorted", "list", "tuple", "dict", "set", "frozenset", "bytes", "bytearray", "sum", "any", "all"),
-            *("min", "max"),
-            *("collections.deque", "collections.OrderedDict", "collections.Counter", "collections.ChainMap"),
-            *("math.fsum", "math.prod", "random.choice", "random.choices"),
+            *("collections.ChainMap", "math.fsum", "math.prod", "random.choice", "random.choices"),
             *("random.sample", "bisect.bisect", "bisect.bisect_left", "bisect.bisect_right"),
             *("statistics.mean", "statistics.fmean", "statistics.median", "statistics.stdev", "statistics.mode"),
             *("itertools.accumulate", "itertools.permutations", "itertools.combinations", "itertools.cycle"),
         ),
-        _SORTS,
+        _READS,
     ),
-    "collections.defaultdict": Call(-1, _READ_ALL, "second"),
-    "array.array": Call(-1, _READ_ALL, "second"),
-    "heapq.nlargest": Call(-1, _READ_ALL, "second"),
-    "heapq.nsmallest": Call(-1, _READ_ALL, "second"),
+    "collections.defaultdict": Call(-1, _READ_ALL, "second", makes=True),
+    "array.array": _SECOND,
+    "heapq.nlargest": Call(-1, _READ_ALL, "second", borrows="all"),
+    "heapq.nsmallest": Call(-1, _READ_ALL, "second", borrows="all"),
     "heapq.merge": _EACH,
-    "itertools.chain": Call(-1, _NOTHING, "iterate"),
-    "itertools.chain.from_iterable": _SORTS,
+    "itertools.chain": _EVERY,
+    "itertools.chain.from_iterable": _READS,
     "itertools.islice": _LAZY,
     "itertools.groupby": _LAZY,
     "itertools.product": _EACH,
-    "itertools.zip_longest": Call(-1, _NOTHING, "iterate"),
-    "enumerate": _LAZY,
-    "map": Call(-1, _NOTHING, "iterate"),
-    "filter": Call(-1, _NOTHING, "iterate"),
-    "zip": Call(-1, _NOTHING, "iterate"),
-    "iter": Call(0, _SCAN),
-    "reversed": Call(0, _READ_ALL),
-    "functools.reduce": Call(-1, _READ_ALL, "second"),
+    "itertools.zip_longest": _EVERY,
+    "enumerate": Call(0, Effect("iterate"), borrows="loop"),
+    "map": _EVERY,
+    "filter": _EVERY,
+    "zip": Call(-1, _NOTHING, "iterate", borrows="loop"),
+    "iter": Call(0, _SCAN, borrows="loop"),
+    "reversed": Call(0, _READ_ALL, borrows="loop"),
+    "functools.reduce": _SECOND,
     "copy.copy": _COPY,
     "copy.deepcopy": _DEEP,
     "json.dumps": _DEEP,
@@ -273,8 +309,8 @@ CALLS: dict[str, Call] = {
     "operator.setitem": Call(-1, _NOTHING, "item write"),
     "operator.delitem": Call(-1, _NOTHING, "item delete"),
     "operator.contains": Call(-1, _NOTHING, "item ask"),
-    "operator.countOf": _SORTS,
-    "operator.indexOf": _SORTS,
+    "operator.countOf": _READS,
+    "operator.indexOf": _READS,
     "operator.length_hint": Call(0, _SCAN),
     "operator.truth": Call(0, _SCAN),
     "operator.not_": Call(0, _SCAN),
@@ -286,46 +322,106 @@ CALLS: dict[str, Call] = {
     "operator.iand": _augment("intersection_update"),
     "operator.isub": _augment("difference_update"),
     "operator.ixor": _augment("symmetric_difference_update"),
-    "heapq.heappush": _HEAP,
-    "heapq.heappop": _HEAP,
-    "heapq.heapify": _HEAP,
-    "heapq.heappushpop": _HEAP,
-    "heapq.heapreplace": _HEAP,
-    "bisect.insort": _HEAP,
-    "bisect.insort_left": _HEAP,
-    "bisect.insort_right": _HEAP,
-    "random.shuffle": _HEAP,
+    "heapq.heappush": Call(0, _SHIFT, borrows="first", commutes=(_SORTED,)),
+    "heapq.heappop": Call(0, _SHIFT, borrows="all"),
+    "heapq.heapify": Call(0, _SHIFT, borrows="all"),
+    "heapq.heappushpop": Call(0, _SHIFT, borrows="first"),
+    "heapq.heapreplace": Call(0, _SHIFT, borrows="first"),
+    "bisect.insort": _INSERTS,
+    "bisect.insort_left": _INSERTS,
+    "bisect.insort_right": _INSERTS,
+    "random.shuffle": Call(0, _SHIFT),
+    "repr": Call(None, _NOTHING, borrows="all"),
+    "str": Call(None, _NOTHING, borrows="all"),
+    "isinstance": Call(None, _NOTHING, borrows="all"),
 }
 
-# The name of a function with effects: the index of the argument that has them, or -1: only the `call` probe can say.
-FUNCTIONS: dict[str, int] = {name: call.argument for name, call in CALLS.items()}
+# --- For the instrumenter and the probes ---
 
-# Operations (names of sites) of which any two of one group commute: done in either order, the container serves alike.
-# What comes and goes by its name or value does so whatever else comes and goes. By its position it does not.
-COMMUTING: tuple[frozenset[str], ...] = (
-    frozenset({"append", "extend", "__iadd__", "put", "put_nowait", "remove"}),
-    frozenset({"appendleft", "extendleft", "remove"}),
-    frozenset({"add", "update", "__ior__", "discard", "remove", "difference_update"}),
-    frozenset({"heapq.heappush", "bisect.insort", "bisect.insort_left", "bisect.insort_right"}),
-    frozenset({"subtract"}),
+# By type and name of a method: its effect.
+EFFECTS: dict[str, dict[str, Effect]] = {}
+for _method in METHOD_TABLE:
+    if _method.effect is not None:
+        for _type in _method.types:
+            EFFECTS.setdefault(_type, {})[_method.name] = _method.effect
+
+# Steps that the first argument is about: a key, or what is iterated.
+_OF_FIRST_ARGUMENT = frozenset({"element", "attribute", "keys", "argument"})
+_KEYED_EFFECTS = frozenset(
+    effect
+    for effect in {method.effect for method in METHOD_TABLE if method.effect is not None}
+    if any(step.partition(" ")[2] in _OF_FIRST_ARGUMENT for step in effect.steps.split(", "))
+)
+# The name of a method with effects: whether its first argument, where there is one, is a key (the probe wants it).
+METHODS: dict[str, bool] = dict.fromkeys(
+    sorted(method.name for method in METHOD_TABLE if method.effect is not None and method.effect.steps), False
+)
+METHODS |= {method.name: True for method in METHOD_TABLE if method.takes_key or method.effect in _KEYED_EFFECTS}
+
+# By function with effects: what a call of it does, and the index of the argument that has the effects.
+CALLS: dict[str, Call] = {}
+FUNCTIONS: dict[str, int] = {}
+for _name, _call in FUNCTION_TABLE.items():
+    if _call.argument is not None:
+        CALLS[_name] = _call
+        FUNCTIONS[_name] = _call.argument
+
+# Methods that read another container, which may be shared.
+READS_ARGUMENT = frozenset(
+    name
+    for methods in EFFECTS.values()
+    for name, effect in methods.items()
+    if "argument" in effect.steps or "keys" in effect.steps
 )
 
-# The same for mappings, whose keys come and go. In a list `del` and `pop` are by position; but no store makes an
-# element there, so what makes one shows that it is none.
-MAKES_KEY = frozenset({"__setitem__", "setdefault"})
-COMMUTING_IN_MAPPINGS = MAKES_KEY | {"__delitem__", "pop"}
+# --- For the escape analysis ---
 
-# What only sequences have. There, `remove` is by value, and moves what stands behind that.
-MAKES_PLACE = frozenset({"append", "extend"})
+# What makes a new container. The types are exactly these, so that a method is the built-in one.
+MAKERS = frozenset(name for name, call in FUNCTION_TABLE.items() if call.makes)
+# The methods of such containers that neither return nor keep them.
+BORROWING_METHODS = frozenset(
+    method.name for method in METHOD_TABLE if method.borrows and not MAKERS.isdisjoint(method.types)
+)
+VIEWS = frozenset(method.name for method in METHOD_TABLE if method.is_view)
+# By function: the arguments that it borrows (`Call.borrows`).
+BORROWED_ARGUMENTS = {name: call.borrows for name, call in FUNCTION_TABLE.items() if call.borrows}
+
+# --- For judging: operations by the names that sites have ---
+
+_GROUPS: dict[str, set[str]] = {}
+for _name, _groups in (
+    *((method.name, method.commutes) for method in METHOD_TABLE if method.commutes),
+    *((name, call.commutes) for name, call in FUNCTION_TABLE.items() if call.commutes),
+):
+    for _group in _groups:
+        _GROUPS.setdefault(_group, set()).add(_name)
+_COMMUTING_IN_MAPPINGS = frozenset(_GROUPS.pop(_BY_KEY))
+_COMMUTING = tuple(map(frozenset, _GROUPS.values()))
+
+
+def _changing(how: str) -> frozenset[str]:
+    return frozenset(method.name for method in METHOD_TABLE if method.changes == how)
+
+
+# No store makes an element of a list, so what makes one shows that the container is a mapping.
+MAKES_KEY = _changing("adds key")
+# What only sequences have.
+MAKES_PLACE = _changing("adds place")
+_ADDS_VALUE = _changing("adds value")
+# By value, and it moves what stands behind that.
+_REMOVES_VALUE = _changing("removes value")
 
 
 def commute(one: str, other: str, *, is_mapping: bool = False) -> bool:
     """Whether operations of these names on one container commute."""
-    if is_mapping and {one, other} <= COMMUTING_IN_MAPPINGS:
+    if is_mapping and {one, other} <= _COMMUTING_IN_MAPPINGS:
         return True
-    return any(one in group and other in group for group in COMMUTING)
+    return any(one in group and other in group for group in _COMMUTING)
 
 
 def commute_on_element(one: str, other: str, *, is_list: bool = False) -> bool:
     """The same for one element of it. Only a set's is there alike, whoever adds it."""
-    return one == other == "add" or (is_list and "remove" in (one, other) and {one, other} <= MAKES_PLACE | {"remove"})
+    if one == other and one in _ADDS_VALUE:
+        return True
+    names = {one, other}
+    return is_list and not names.isdisjoint(_REMOVES_VALUE) and names <= MAKES_PLACE | _REMOVES_VALUE

@@ -19,57 +19,11 @@ import ast
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from atomsan.source.effects import EFFECTS
+from atomsan.source.effects import BORROWED_ARGUMENTS, BORROWING_METHODS, MAKERS, VIEWS
 from atomsan.source.scopes import FunctionNode, Scope, Scopes, mangled
 from atomsan.source.traversal import children, walk
 
-# What makes a new container. The types are exactly these, so that a method is the builtin one.
 _DISPLAYS = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)
-_MAKERS = frozenset(
-    f"{module}{name}"
-    for module, names in {
-        "": ("list", "dict", "set", "bytearray"),
-        "collections.": ("deque", "defaultdict", "OrderedDict", "Counter"),
-    }.items()
-    for name in names
-)
-
-VIEWS = frozenset({"items", "keys", "values"})
-
-# Methods of builtin containers that neither return nor keep what they are called on.
-_METHODS = frozenset(
-    {
-        *("append", "extend", "insert", "remove", "pop", "clear", "index", "count", "sort", "reverse", "copy"),
-        *("get", "setdefault", "update", "popitem", "move_to_end", "subtract", "most_common", "total"),
-        *("add", "discard", "union", "intersection", "difference", "symmetric_difference", "intersection_update"),
-        *("difference_update", "symmetric_difference_update", "issubset", "issuperset", "isdisjoint"),
-        *("appendleft", "extendleft", "popleft", "rotate", "decode", "find", "startswith", "endswith", "hex"),
-    }
-)
-
-# Those that read another container, which may be shared: a call of them keeps its probe.
-READS_ARGUMENT = frozenset(
-    name
-    for methods in EFFECTS.values()
-    for name, effect in methods.items()
-    if "argument" in effect.steps or "keys" in effect.steps
-)
-
-# Functions that are done with their arguments when they return.
-_FUNCTIONS = frozenset(
-    {
-        *("len", "sum", "min", "max", "sorted", "any", "all", "list", "tuple", "set", "frozenset", "dict", "bool"),
-        *("repr", "str", "isinstance", "bytes"),
-        *("heapq.heapify", "heapq.heappop", "heapq.heappush", "heapq.heappushpop", "heapq.heapreplace"),
-        *("heapq.nlargest", "heapq.nsmallest"),
-    }
-)
-# Those that store or return what else they are given: only the first argument is in good hands.
-_FIRST_ONLY = frozenset({"sum", *(name for name in _FUNCTIONS if name.startswith(("heapq.heappush", "heapq.heapre")))})
-# Those that return one of their arguments, if there is more than one.
-_CHOOSES = frozenset({"min", "max"})
-# What makes an iterator over its arguments, which is harmless where it is iterated at once.
-_ITERATORS = frozenset({"enumerate", "zip", "reversed", "iter"})
 
 
 def private_names(node: FunctionNode, scopes: Scopes) -> frozenset[str]:
@@ -196,7 +150,8 @@ class _Candidates:
         )
 
     def _iterated(self, node: ast.AST, scope: Scope) -> None:
-        if isinstance(node, ast.Call) and self._scopes.canonical(scope, node.func) in _ITERATORS:
+        function = self._scopes.canonical(scope, node.func) if isinstance(node, ast.Call) else None
+        if isinstance(node, ast.Call) and BORROWED_ARGUMENTS.get(function or "") == "loop":
             for argument in node.args:
                 self._use(argument, scope)
             for keyword in node.keywords:
@@ -250,7 +205,7 @@ class _Candidates:
         if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Mult) and isinstance(value.left, ast.List):
             return isinstance(value.right, ast.Constant) and type(value.right.value) is int
         if isinstance(value, ast.Call):
-            return self._scopes.canonical(scope, value.func) in _MAKERS
+            return self._scopes.canonical(scope, value.func) in MAKERS
         return isinstance(value, _DISPLAYS)
 
     # Uses
@@ -275,16 +230,15 @@ class _Candidates:
         function = node.func
         canonical = self._scopes.canonical(scope, function)
         arguments: list[ast.expr] = list(node.args)
-        if isinstance(function, ast.Attribute) and function.attr in _METHODS and canonical is None:
+        if isinstance(function, ast.Attribute) and function.attr in BORROWING_METHODS and canonical is None:
             self._use(function.value, scope)
         elif not (
             isinstance(function, ast.Attribute) and function.attr == "join" and isinstance(function.value, ast.Constant)
         ):
-            if canonical in _FUNCTIONS and not (canonical in _CHOOSES and len(arguments) > 1):
-                count = 1 if canonical in _FIRST_ONLY else len(arguments)
-                for argument in arguments[:count]:
-                    self._use(argument, scope)
-                arguments = arguments[count:]
+            count = _borrowed(canonical, len(arguments))
+            for argument in arguments[:count]:
+                self._use(argument, scope)
+            arguments = arguments[count:]
             self.visit(function, scope)
         else:
             for argument in arguments:
@@ -386,6 +340,14 @@ class _Candidates:
     def _import(self, node: ast.Import | ast.ImportFrom, scope: Scope) -> None:
         for alias in node.names:
             self.escaped.add(mangled(alias.asname or alias.name.partition(".")[0], scope.class_name))
+
+
+def _borrowed(function: str | None, given: int) -> int:
+    """How many of the given arguments, from the first on, a function is done with when it returns."""
+    how = BORROWED_ARGUMENTS.get(function or "")
+    if how == "first":
+        return 1
+    return given if how == "all" or (how == "single" and given == 1) else 0
 
 
 _HANDLERS: dict[type[ast.AST], Callable[[_Candidates, Any, Scope], None]] = {

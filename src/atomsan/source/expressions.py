@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from atomsan.source import positions, probe_nodes
-from atomsan.source.effects import FUNCTIONS, METHODS, PRIMITIVE_METHODS
-from atomsan.source.escape_analysis import READS_ARGUMENT
+from atomsan.source.effects import FUNCTIONS, METHODS, PRIMITIVE_METHODS, READS_ARGUMENT
 from atomsan.source.function_kinds import is_trivial_lambda
 from atomsan.source.plan import placeholder
 from atomsan.source.rewriting import Rewriter

@@ -8,7 +8,8 @@ from typing import Any
 
 from atomsan.source import positions, probe_nodes
 from atomsan.source.call_flow import call_flow
-from atomsan.source.escape_analysis import VIEWS, private_names
+from atomsan.source.effects import VIEWS
+from atomsan.source.escape_analysis import private_names
 from atomsan.source.plan import Function, Probe, Region
 from atomsan.source.scopes import CLASS, FUNCTION, FunctionNode, Scope, Scopes, mangled
 

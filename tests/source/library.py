@@ -1,4 +1,4 @@
-"""The instrumenter against the whole standard library: what the tests do with a sample of it.
+"""Runs the instrumenter on the whole standard library; the tests use a sample of it.
 
     python tests/source/library.py compile [EVERY]     every module (or each EVERY-th): instrumented, compiled, bound
     python tests/source/library.py suites NAME...      test modules, plain and instrumented: the same counts

@@ -1,4 +1,4 @@
-"""Probes in plain Python that do what plan.py says and log nothing: the rewriting can be tested without a recorder."""
+"""Stand-ins for probes, in plain Python: they behave as plan.py says and log nothing, so no recorder is needed."""
 
 import ast
 import re

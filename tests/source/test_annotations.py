@@ -1,4 +1,4 @@
-"""`atomsan.atomic` and `atomsan.not_atomic`: what they do when nobody records, and what they say when somebody does."""
+"""Annotations of the user's code: without effect when nobody records, and in the trace when somebody does."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def module_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
     sys.modules.pop("annotated_program", None)
 
 
-def test_origins_of_regions(module_directory: Path) -> None:
+def test_annotations_set_the_origin_of_regions(module_directory: Path) -> None:
     (module_directory / "annotated_program.py").write_text(PROGRAM)
     with atomsan.recording(include=["annotated_program"]) as tape:
         importlib.import_module("annotated_program").all_of_them()
@@ -61,7 +61,7 @@ def test_origins_of_regions(module_directory: Path) -> None:
     assert origins["block"] == "annotated"
 
 
-def test_blocks_are_nested(module_directory: Path) -> None:
+def test_atomic_block_can_be_entered_inside_itself(module_directory: Path) -> None:
     (module_directory / "annotated_program.py").write_text(PROGRAM)
     with atomsan.recording(include=["annotated_program"]) as tape:
         importlib.import_module("annotated_program").loose()
@@ -70,7 +70,7 @@ def test_blocks_are_nested(module_directory: Path) -> None:
     assert blocks == ["begin", "begin", "end", "end"]
 
 
-def test_nobody_records() -> None:
+def test_annotations_change_nothing_without_a_recorder() -> None:
     def function() -> int:
         return 3
 
@@ -80,17 +80,17 @@ def test_nobody_records() -> None:
         assert nothing is None
 
 
-def test_an_exception_passes_through_a_block() -> None:
+def test_exception_passes_through_an_atomic_block() -> None:
     with pytest.raises(ZeroDivisionError), atomsan.atomic("block"):
         raise ZeroDivisionError
 
 
-def test_what_cannot_be_atomic() -> None:
+def test_atomic_rejects_a_number() -> None:
     with pytest.raises(TypeError, match="not int"):
         atomsan.atomic(3)  # type: ignore[call-overload]
 
 
-def test_units_and_sets_leave_what_they_decorate_alone() -> None:
+def test_unit_for_and_atomic_set_return_what_they_decorate() -> None:
     def function(account: object) -> object:
         return account
 
@@ -106,7 +106,7 @@ def test_units_and_sets_leave_what_they_decorate_alone() -> None:
             wrong()
 
 
-def test_units_and_sets_stand_in_the_trace(module_directory: Path) -> None:
+def test_units_and_sets_are_recorded_in_the_trace(module_directory: Path) -> None:
     source = """
 import atomsan
 

@@ -1,4 +1,4 @@
-"""Rewritten code is kept by what it was made from, and a cache that is damaged costs time and nothing else."""
+"""Cache of instrumented code: entries by source and options; damage costs time and nothing else."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def entries(directory: Path) -> list[Path]:
     return [path for path in directory.rglob("*") if path.is_file()]
 
 
-def test_what_was_stored_is_loaded(tmp_path: Path) -> None:
+def test_stored_code_and_plan_are_loaded_again(tmp_path: Path) -> None:
     cache = CodeCache(str(tmp_path / "new" / "cache"))
     name = cache.name(SOURCE, "m")
     assert cache.load(name) is None
@@ -30,7 +30,7 @@ def test_what_was_stored_is_loaded(tmp_path: Path) -> None:
     assert len(entries(tmp_path)) == 1, "nothing else is left behind"
 
 
-def test_names_tell_everything_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_entry_names_differ_by_source_options_and_versions(monkeypatch: pytest.MonkeyPatch) -> None:
     cache = CodeCache(None)
     names = {
         cache.name(SOURCE, "m", "m.py"),
@@ -50,7 +50,7 @@ def test_names_tell_everything_apart(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("damage", [b"", b"short", b"12345678garbage", None, "half", "changed"])
-def test_a_damaged_entry_is_made_anew(damage: bytes | str | None, tmp_path: Path) -> None:
+def test_damaged_entry_is_replaced(damage: bytes | str | None, tmp_path: Path) -> None:
     cache = CodeCache(str(tmp_path))
     cache.store("0123", *MADE)
     (entry,) = entries(tmp_path)
@@ -69,7 +69,7 @@ def test_a_damaged_entry_is_made_anew(damage: bytes | str | None, tmp_path: Path
     assert (cache.load("0123") is not None) == (damage is not None)
 
 
-def test_a_directory_that_cannot_be_written(tmp_path: Path) -> None:
+def test_unwritable_directory_is_ignored(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     cache = CodeCache(str(tmp_path / "file" / "cache"))
     cache.store("0123", *MADE)
@@ -79,7 +79,7 @@ def test_a_directory_that_cannot_be_written(tmp_path: Path) -> None:
     assert none.load("0123") is None
 
 
-def test_where_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_default_directory_follows_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ATOMSAN_CACHE", "/somewhere")
     assert default_directory() == "/somewhere"
     monkeypatch.setenv("ATOMSAN_CACHE", "")

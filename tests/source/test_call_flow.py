@@ -1,4 +1,4 @@
-"""The call-flow rule: of which receivers does a result flow into a later call."""
+"""The call-flow rule: receivers of which a result flows into a later call."""
 
 import ast
 import textwrap
@@ -80,7 +80,7 @@ FLOWS = {
 
 
 @pytest.mark.parametrize("source", FLOWS)
-def test_receivers(source: str) -> None:
+def test_receivers_whose_result_flows_into_a_later_call(source: str) -> None:
     tree = ast.parse(f"async def f():\n{textwrap.indent(source, ' ')}")
     function = tree.body[0]
     assert isinstance(function, ast.AsyncFunctionDef)
@@ -88,7 +88,7 @@ def test_receivers(source: str) -> None:
 
 
 @pytest.mark.parametrize("source", FLOWS)
-def test_regions_have_it(source: str) -> None:
+def test_region_in_the_plan_has_the_call_flow(source: str) -> None:
     """What the instrumenter asks before it follows the flow leaves nothing out."""
     text = f"async def f():\n{textwrap.indent(source, ' ')}"
     plan = instrument(text, module="m", file="m.py")[1]
@@ -100,23 +100,23 @@ def _receivers(flow: Sequence[str]) -> list[str]:
     return [line.split()[0] for line in flow]
 
 
-def test_methods_that_are_called_on_a_receiver() -> None:
+def test_flow_lists_the_methods_called_on_the_receiver() -> None:
     source = "if not pool.empty():\n    pool.take()\nelse:\n    self.pool.grow(pool.size)\nother.take()"
     assert call_flow(ast.parse(source).body) == ("pool empty take",)
 
 
-def test_the_two_that_a_result_flows_between() -> None:
+def test_flow_through_attributes_lists_both_ends() -> None:
     source = "if acc.balance > acc.limit:\n    acc.withdraw(1)\nacc.size += 1"
     assert call_flow(ast.parse(source).body) == (".acc balance withdraw", ".acc limit withdraw", ".acc size")
 
 
-def test_modules_are_no_receivers() -> None:
+def test_modules_are_not_receivers() -> None:
     source = "import os, own\ndef f():\n os.remove(os.getcwd())\n own.set(own.get())\n acc.set(acc.get())"
     plan = instrument(source, module="m", file="m.py")[1]
     assert [region.flow for region in plan.regions] == [("acc get set",)]
 
 
-def test_loops_have_their_own() -> None:
+def test_loop_regions_have_their_own_flow() -> None:
     source = "def main():\n x = acc.get()\n for _ in s: acc.set(x)\n while True:\n  if q.size(): q.pop()"
     plan = instrument(source, module="m", file="m.py")[1]
     assert [(region.name, region.flow) for region in plan.regions] == [

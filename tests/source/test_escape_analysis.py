@@ -1,4 +1,4 @@
-"""Which local containers are private, and that they get no probes."""
+"""Escape analysis: which local containers are private, and that they have no probes."""
 
 import ast
 import textwrap
@@ -28,7 +28,7 @@ def private(body: str, head: str = "def f(x, y=None, *args, **kwargs):") -> set[
     *("list()", "dict(x)", "set(x)", "bytearray(4)", "collections.deque()", "collections.defaultdict(list)"),
     *("collections.OrderedDict()", "collections.Counter(x)"),
 ])  # fmt: skip
-def test_a_container_that_is_made_here(made: str) -> None:
+def test_new_container_is_private(made: str) -> None:
     assert private(f"a = {made}\na[0]") == {"a"}
 
 
@@ -36,7 +36,7 @@ def test_a_container_that_is_made_here(made: str) -> None:
     *("x", "x[0]", "g()", "x.items", "(1, 2)", "x or []", "[] + x", "[0] * x", "[] if x else x", "1", "None"),
     *("(i for i in x)", "range(3)", "list", "sorted(x)", "collections.ChainMap(x)", "(yield)", "lambda: []"),
 ])  # fmt: skip
-def test_what_is_not_made_here_or_not_known_to_be(made: str) -> None:
+def test_other_values_are_not_private(made: str) -> None:
     assert private(f"a = {made}\na[0]") == set()
 
 
@@ -57,7 +57,7 @@ def test_what_is_not_made_here_or_not_known_to_be(made: str) -> None:
     "return a", "return [a]", "return a, x", "return x if y else a", "return not a or a", "return {x: [a]}",
     "try:\n    return a\nfinally:\n    a.clear()", "if x:\n    return a\na.append(1)",
 ])  # fmt: skip
-def test_uses_that_let_nothing_out(use: str) -> None:
+def test_use_that_keeps_the_container_private(use: str) -> None:
     assert "a" in private(f"a = []\n{use}")
 
 
@@ -84,7 +84,7 @@ def test_uses_that_let_nothing_out(use: str) -> None:
     "return [i for i in x if g(a)]", "return {i: a for i in x}", "return a[a]", "a.x", "a.x = 1", "return a.copy",
     "x.sort(key=a)", "return sorted(x, key=a.get)", "global a",
 ])  # fmt: skip
-def test_uses_that_let_it_out(use: str) -> None:
+def test_use_that_lets_the_container_escape(use: str) -> None:
     if use == "global a":
         assert private("global a\na = []\na[0]") == set()
         return
@@ -94,11 +94,11 @@ def test_uses_that_let_it_out(use: str) -> None:
 @pytest.mark.parametrize("head", [
     "def f(a, x):", "def f(x, *a):", "def f(x, **a):", "def f(x, *, a=1):", "def f(x, a, /):", "async def f(a):",
 ])  # fmt: skip
-def test_parameters_are_known_to_the_caller(head: str) -> None:
+def test_parameters_are_not_private(head: str) -> None:
     assert private("a[0]\na = []\na[1]", head) == set()
 
 
-def test_functions_that_others_can_run_a_piece_of() -> None:
+def test_containers_of_generators_are_not_private_but_those_of_coroutines_are() -> None:
     assert private("a = []\nyield a[0]") == set()
     assert private("a = []\nawait x\na[0]", "async def f(x):") == {"a"}
     assert private("a = []\nyield a[0]", "async def f(x):") == set()
@@ -111,7 +111,7 @@ def test_functions_that_others_can_run_a_piece_of() -> None:
     "try:\n    a = []\n    a.append(x)\n    yield a\nfinally:\n    x.close()",
     "yield x\na = []\na = [1]\nyield a",
 ])  # fmt: skip
-def test_a_generator_hands_out_what_it_made_since_it_was_asked(body: str) -> None:
+def test_container_that_a_generator_makes_and_yields_at_once_is_private(body: str) -> None:
     assert "a" in private(body)
 
 
@@ -133,11 +133,11 @@ def test_a_generator_hands_out_what_it_made_since_it_was_asked(body: str) -> Non
     "global a\na = []\nyield a",
     "a = x\nyield a",
 ])  # fmt: skip
-def test_what_a_generator_keeps_is_known_to_whoever_asks_next(body: str) -> None:
+def test_container_that_a_generator_keeps_across_a_yield_is_not_private(body: str) -> None:
     assert private(body) == set()
 
 
-def test_a_generator_of_a_class_may_call_a_variable_by_both_of_its_names() -> None:
+def test_mangled_and_plain_name_of_a_variable_count_as_one() -> None:
     body = "for i in x:\n    __a = []\n    yield __a\n"
     for more, expected in (("", {"_C__a"}), ("_C__a.append(1)", set()), ("__a.append(1)", set())):
         source = "class C:\n    def f(self, x):\n" + textwrap.indent(body + more, "        ")
@@ -146,14 +146,14 @@ def test_a_generator_of_a_class_may_call_a_variable_by_both_of_its_names() -> No
         assert private_names(function, Scopes(tree)) == expected
 
 
-def test_pairs_of_new_containers() -> None:
+def test_tuple_assignment_of_new_containers() -> None:
     assert private("a, b = {}, []\na[0], b[0]") == {"a", "b"}
     assert private("a, b, c = {}, 0, x\na[0]") == {"a"}
     assert private("(a, b), c = ([], []), 1\na[0]") == {"a", "b"}
     assert private("a, b = [], []\na, b = b, a") == set()
 
 
-def test_names_that_only_look_alike() -> None:
+def test_shadowed_names_are_told_apart() -> None:
     # the comprehension's own variable has the same name
     assert private("a = []\nb = [a for a in x]\na[0]") == {"a", "b"}
     assert private("len = g\na = []\nlen(a)") == set()
@@ -181,13 +181,13 @@ def test_loops_over_private_containers_have_no_probes() -> None:
     assert kinds("a = {}\nfor i, j in x.items(): pass") == ["load_attr", "iterate"]
 
 
-def test_what_is_in_a_private_container_is_watched() -> None:
+def test_elements_of_private_containers_have_probes() -> None:
     assert kinds("a = {}\na[x].b") == ["load_attr"]
     assert kinds("a = {}\na[x][y]") == ["item"]
     assert kinds("a = {}\nfor i in a.values(): i.append(1)") == ["method"]
 
 
-def test_what_is_read_on_behalf_of_a_private_container_is_watched() -> None:
+def test_argument_read_by_a_private_container_has_a_probe() -> None:
     assert kinds("a = {}\na.update(x)") == ["keyed_method"]
     assert kinds("a = []\na.extend(x)") == ["keyed_method"]
     assert kinds("a = []\na.extend([1])") == []

@@ -1,4 +1,4 @@
-"""The forms of plan.py: source and what becomes of it, with the kinds of the probes in their places."""
+"""The forms of plan.py: source before and after instrumentation, with the kinds of probes in their places."""
 
 import ast
 import marshal
@@ -139,7 +139,7 @@ FORMS = {
 
 
 @pytest.mark.parametrize("source", FORMS)
-def test_forms(source: str) -> None:
+def test_rewritten_form(source: str) -> None:
     assert rewritten(source) == FORMS[source]
 
 
@@ -169,11 +169,11 @@ def in_function(source: str) -> str:
         ("o += 1", "o += 1"),
     ],
 )
-def test_forms_in_a_function(source: str, made: str) -> None:
+def test_rewritten_form_in_a_function(source: str, made: str) -> None:
     assert in_function(source) == made
 
 
-def test_the_rest_of_a_function() -> None:
+def test_rewritten_methods_of_a_class() -> None:
     source = '''
     class A:
         """Doc."""
@@ -249,7 +249,7 @@ GLOBALS = {
 
 
 @pytest.mark.parametrize("source", GLOBALS)
-def test_globals_that_functions_write(source: str) -> None:
+def test_globals_that_functions_write_have_probes(source: str) -> None:
     writer = "\ndef writer():\n    global n\n    n = f()\n"
     made, _, function = rewritten(source + writer).partition("\n\ndef writer")
     assert made == GLOBALS[source]
@@ -260,7 +260,7 @@ def test_globals_that_no_function_writes_have_no_probes() -> None:
     assert rewritten("n = 5\nn += 1\ndef f(): n = 6").startswith("n = 5\nn += 1\n")
 
 
-def test_closure_variables_that_can_change() -> None:
+def test_closure_variables_that_can_change_have_probes() -> None:
     source = """
     def f(p, q):
         a = b = c = 0
@@ -296,7 +296,7 @@ def plan_of(source: str, **options: object):  # type: ignore[no-untyped-def]
     return instrument(textwrap.dedent(source), module="pkg.mod", file="mod.py", **options)[1]  # type: ignore[arg-type]
 
 
-def test_names_texts_and_feeds() -> None:
+def test_probe_rows_have_names_texts_and_feeding_probes() -> None:
     plan = plan_of("""
     class A:
         def f(self, k):
@@ -318,7 +318,7 @@ def test_names_texts_and_feeds() -> None:
     assert [function.name for function in plan.functions] == ["<module>", "A", "A.f"]
 
 
-def test_what_a_subscript_does_to_one_element() -> None:
+def test_probe_of_a_subscript_names_the_operation_on_one_element() -> None:
     plan = plan_of("""
     def f(d, k):
         d[k] = d[0]
@@ -330,7 +330,7 @@ def test_what_a_subscript_does_to_one_element() -> None:
     assert rows == {(3, "__setitem__"), (3, ""), (4, "__delitem__"), (5, ""), (6, "")}
 
 
-def test_regions() -> None:
+def test_regions_of_a_plan() -> None:
     plan = plan_of("""
     import atomsan as a
     from atomsan import not_atomic as na
@@ -402,7 +402,7 @@ def test_regions() -> None:
         ("b = 1\ndef g():\n    nonlocal b\n    b = o\nb.x += 1", ""),
     ],
 )
-def test_what_is_counted_at_once(body: str, step: str) -> None:
+def test_constant_step_of_an_augmented_attribute(body: str, step: str) -> None:
     source = f"def f(o):\n{textwrap.indent(body, '    ')}"
     _, plan = instrument(source, module="m", file="m.py")
     assert [probe.step for probe in plan.probes if probe.kind == "aug_attr"] == [step]
@@ -435,13 +435,13 @@ def test_what_is_counted_at_once(body: str, step: str) -> None:
         ("o.x *= a", False),
     ],
 )
-def test_what_surely_has_a_value_can_be_added_at_once(body: str, is_certain: bool) -> None:
+def test_bound_local_variable_is_added_in_one_step(body: str, is_certain: bool) -> None:
     made = rewritten(f"def f(o, a, /, *, k):\n{textwrap.indent(body, '    ')}")
     assert ("if not aug_attr(o, " in made) is is_certain
     assert made.count("aug_attr[o]") == 1
 
 
-def test_what_may_have_no_value_fails_after_the_attribute_was_read() -> None:
+def test_unbound_variable_fails_after_the_attribute_was_read() -> None:
     source = """
 class C:
     @property
@@ -461,7 +461,7 @@ f(C(), False)
         assert names["seen"] == ["read"]
 
 
-def test_entries_get_loops_and_the_rows_stay() -> None:
+def test_entry_functions_get_loop_regions_and_plan_rows_stay() -> None:
     source = """
     def work(n):
         while q: q.pop()
@@ -498,7 +498,7 @@ def test_entries_get_loops_and_the_rows_stay() -> None:
     assert (one.co_freevars, one.co_varnames, one.co_flags) == (other.co_freevars, other.co_varnames, other.co_flags)
 
 
-def test_every_kind_is_made() -> None:
+def test_every_kind_of_probe_is_made() -> None:
     sources = [
         *FORMS,
         "async def f(a):\n b = a; b = await a\n lambda: b.x(b.y())\n yield b\ndef g():\n global n\n n += 1",
@@ -507,20 +507,20 @@ def test_every_kind_is_made() -> None:
     assert made == set(KINDS)
 
 
-def test_placeholders() -> None:
+def test_only_placeholders_have_a_probe_number() -> None:
     assert probe_number(placeholder(12)) == 12
     for constant in (b"\0atomsan:", b"\0atomsan:%d", b"x", "text", 5, operation_placeholder("iadd")):
         assert probe_number(constant) is None
 
 
-def test_code_can_be_kept_and_bound_later() -> None:
+def test_marshalled_code_can_be_bound() -> None:
     code, plan = compile_instrumented("def f(o): o.n += 1\nclass A: n = 1\nf(A)", module="m", file="m.py")
     made = []
     bind(marshal.loads(marshal.dumps(code)), lambda number: made.append(number) or object())
     assert sorted(made) == list(range(len(plan.probes)))
 
 
-def test_an_expression_and_a_tree_of_another_tool() -> None:
+def test_expression_and_tree_of_another_tool_are_instrumented() -> None:
     code, _ = prepared("o.x + n", mode="eval")
     assert eval(code, {"o": type("A", (), {"x": 1}), "n": 2}) == 3
     source = "assert o.x"
@@ -529,7 +529,7 @@ def test_an_expression_and_a_tree_of_another_tool() -> None:
     assert [row.kind for row in plan.probes] == ["load_attr", "truth"]
 
 
-def test_what_is_typed_at_a_prompt(capsys: pytest.CaptureFixture[str]) -> None:
+def test_interactive_input_prints_the_same(capsys: pytest.CaptureFixture[str]) -> None:
     for source in ("o.x", "for i in o.s: i\n", "o.x += 1", "def f():\n global n\n n = 1\n", "n = 5", "o.x, n"):
         exec(prepared(source, mode="single")[0], space := {"o": types.SimpleNamespace(x=1, s=[1, 2]), "n": 1})
         ours = capsys.readouterr().out
@@ -537,7 +537,7 @@ def test_what_is_typed_at_a_prompt(capsys: pytest.CaptureFixture[str]) -> None:
         assert ours == capsys.readouterr().out
 
 
-def test_what_is_wrong_is_said_as_ever() -> None:
+def test_syntax_errors_are_the_same() -> None:
     for source in ("def f(:", "return 5", "def f():\n x = 1\n global x", "nonlocal x", "o.x = yield = 1", "break"):
         with pytest.raises(SyntaxError) as plain:
             compile(source, "m.py", "exec")
@@ -546,7 +546,7 @@ def test_what_is_wrong_is_said_as_ever() -> None:
         assert (str(ours.value), ours.value.args) == (str(plain.value), plain.value.args)
 
 
-def test_what_is_too_deep_is_left_alone() -> None:
+def test_source_nested_too_deep_is_compiled_without_probes() -> None:
     blocks = "".join(" " * level + "while x.y:\n" for level in range(20)) + " " * 20 + "pass"
     code, plan = compile_instrumented(blocks, module="m", file="m.py")
     assert plan.probes == [] or sys.version_info >= (3, 13)
@@ -555,7 +555,7 @@ def test_what_is_too_deep_is_left_alone() -> None:
     assert code.co_filename == "m.py"
 
 
-def test_the_compiler_warns_as_ever() -> None:
+def test_compiler_warnings_are_the_same() -> None:
     source = """
     x = [1, 2]["a"], "a"[1, 2], (1, 2)(3), "%s" % o, o.f("a" * 5, "%d" % 3), not "ab"[0], {1: 2}(4)
     assert (x, "never")

@@ -1,4 +1,4 @@
-"""Instrumented code does what it did: the same results, order, lines and tracebacks, with stand-ins for the probes."""
+"""Instrumented code behaves as before: the same results, order, lines and tracebacks, with stand-ins for the probes."""
 
 import contextlib
 import dis
@@ -382,7 +382,7 @@ def run(source: str, instrumented: bool) -> str:
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_programs_do_what_they_did(name: str) -> None:
+def test_instrumented_program_has_the_same_output(name: str) -> None:
     plain = run(PROGRAMS[name], False)
     assert run(PROGRAMS[name], True) == plain
     assert plain
@@ -407,7 +407,7 @@ def happened(source: str, kinds: set[str], **options: Any) -> list[str]:
 REGION_KINDS = {"begin", "end", "suspend", "resume", "span"}
 
 
-def test_a_region_ends_however_it_is_left() -> None:
+def test_region_ends_by_return_exception_and_falling_off() -> None:
     source = """
     def f(how):
         if how == 0: return say("return")
@@ -421,7 +421,7 @@ def test_a_region_ends_however_it_is_left() -> None:
     assert log == ["begin f", "return", "end f", "begin f", "end f", "begin f", "falls off", "end f"]
 
 
-def test_a_generator_has_a_region_between_yields() -> None:
+def test_generator_region_is_suspended_at_yields() -> None:
     source = """
     def g():
         say("one")
@@ -439,7 +439,7 @@ def test_a_generator_has_a_region_between_yields() -> None:
     ]
 
 
-def test_a_lambda_has_a_region_that_ends_with_an_exception_too() -> None:
+def test_lambda_region_ends_also_by_an_exception() -> None:
     source = """
     class A:
         def a(self, *x): pass
@@ -454,7 +454,7 @@ def test_a_lambda_has_a_region_that_ends_with_an_exception_too() -> None:
     ]
 
 
-def test_the_iterations_of_an_entry() -> None:
+def test_loop_iterations_of_an_entry_function_are_regions() -> None:
     source = """
     def work(s):
         for e in s:
@@ -470,7 +470,7 @@ def test_the_iterations_of_an_entry() -> None:
     assert happened(source, {"begin", "end"}) == ["begin work", "a", "b", "end work"]
 
 
-def test_globals_and_cells_are_logged_once_for_each_access() -> None:
+def test_each_access_of_a_global_is_logged_once() -> None:
     source = """
     n = 0
     def f():
@@ -639,7 +639,7 @@ def test_tracers_see_the_same_lines() -> None:
 
 
 @pytest.mark.parametrize("last", ["pass", "o.n += 1", "o.n = 1", "print()"])
-def test_functions_that_end_in_a_handler(last: str) -> None:
+def test_tracers_see_the_same_lines_in_functions_that_end_in_a_handler(last: str) -> None:
     """The line of the handler is where the function returns. 3.12 has it as a second line, and then none."""
     source = f"""
 class Counter:
@@ -658,7 +658,7 @@ f(Counter())
     assert ours == plain
 
 
-def test_signals_find_a_line() -> None:
+def test_signal_handler_finds_a_line_number() -> None:
     """Handlers run where a loop jumps back, and look at the line of the frame."""
     plain, ours = (
         {
@@ -764,7 +764,7 @@ def codes(code: types.CodeType) -> Iterator[types.CodeType]:
 
 
 @pytest.mark.parametrize("path", sorted(LIBRARY.glob("*.py"))[::12], ids=lambda path: path.name)
-def test_modules_of_the_standard_library(path: Path) -> None:
+def test_standard_library_module_compiles_with_the_same_positions(path: Path) -> None:
     """They compile, with the same warnings, every instruction that can fail is where it was, and no line is new."""
     source = path.read_bytes()
     with warnings.catch_warnings(record=True) as expected:
@@ -794,7 +794,7 @@ def test_modules_of_the_standard_library(path: Path) -> None:
         *("test_class", "test_generators", "test_contextlib", "test_unpack_ex", "test_augassign", "test_listcomps"),
     ],
 )
-def test_suites_of_the_standard_library(name: str) -> None:
+def test_standard_library_test_suite_has_the_same_result(name: str) -> None:
     """A test module that is itself instrumented passes as it did."""
     spec = importlib.util.find_spec(f"test.{name}") if importlib.util.find_spec("test") else None
     if spec is None or spec.origin is None:

@@ -1,4 +1,4 @@
-"""What a piece of source invokes, found from the instruction that runs."""
+"""Names that a call site invokes, found from the instruction that runs."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ TRY: dict[str, tuple[str, dict[str, set[str]]]] = {
 
 @pytest.mark.parametrize("instrumented", [False, True])
 @pytest.mark.parametrize("name", TRY)
-def test_what_is_invoked(name: str, instrumented: bool) -> None:
+def test_names_invoked_at_a_call_site(name: str, instrumented: bool) -> None:
     body, expected = TRY[name]
     source = HEAD + body + "\n"
     invocations = Invocations(source)
@@ -114,7 +114,7 @@ def code_of(source: str, *path: str) -> CodeType:
     return function.__code__
 
 
-def test_a_function_is_among_names() -> None:
+def test_function_is_invoked_by_its_name() -> None:
     update = code_of("def update(): pass", "update")
     assert is_among(update, {"update"})
     assert not is_among(update, {"other", "__call__"})
@@ -124,12 +124,12 @@ def test_a_function_is_among_names() -> None:
 
 
 @pytest.mark.parametrize("name", ["__init__", "__getitem__", "__lt__", "__enter__"])
-def test_special_methods_are_not_invoked_by_name(name: str) -> None:
+def test_special_methods_are_invoked_by_any_name(name: str) -> None:
     assert is_among(code_of(f"class A:\n  def {name}(self, *_): pass", "A", name), set())
     assert not is_among(code_of("def __private(): pass", "__private"), set())
 
 
-def test_what_is_not_in_the_source_invokes_nothing() -> None:
+def test_unknown_position_invokes_nothing() -> None:
     invocations = Invocations("f()")
     assert invocations.at((None, None, None, None)) == set()
     assert invocations.at((7, 7, 0, 3)) == set()
@@ -144,7 +144,7 @@ g('''\
 """
 
 
-def test_the_source_is_read_without_a_warning() -> None:
+def test_source_is_parsed_without_warnings() -> None:
     """Python has warned when it compiled the program."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

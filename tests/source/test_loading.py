@@ -1,4 +1,4 @@
-"""The import hook: what is selected is loaded from rewritten source, and nobody can tell."""
+"""The import hook: selected modules are loaded from rewritten source, without a visible difference."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def put(directory: Path, name: str, text: str) -> None:
     importlib.invalidate_caches()
 
 
-def test_a_selected_module_is_rewritten(hook: ImportHook, rewriting: Rewriting, tmp_path: Path) -> None:
+def test_selected_module_is_rewritten(hook: ImportHook, rewriting: Rewriting, tmp_path: Path) -> None:
     put(tmp_path, "pkg/__init__.py", "from pkg import inner")
     put(tmp_path, "pkg/inner.py", "def f():\n    return 1\n")
     module = importlib.import_module("pkg")
@@ -79,7 +79,7 @@ def test_a_selected_module_is_rewritten(hook: ImportHook, rewriting: Rewriting, 
     assert not list(tmp_path.rglob("*.pyc")), "what was rewritten must not be taken for the module by others"
 
 
-def test_others_are_as_always(hook: ImportHook, rewriting: Rewriting) -> None:
+def test_unselected_module_is_loaded_by_python(hook: ImportHook, rewriting: Rewriting) -> None:
     sys.modules.pop("colorsys", None)
     module = importlib.import_module("colorsys")
     assert type(module.__loader__) is SourceFileLoader
@@ -89,9 +89,7 @@ def test_others_are_as_always(hook: ImportHook, rewriting: Rewriting) -> None:
         importlib.import_module("nothing_of_this_name")
 
 
-def test_a_module_that_cannot_be_rewritten_runs_as_it_is(
-    hook: ImportHook, rewriting: Rewriting, tmp_path: Path
-) -> None:
+def test_module_that_cannot_be_rewritten_runs_unchanged(hook: ImportHook, rewriting: Rewriting, tmp_path: Path) -> None:
     rewriting.fails = True
     put(tmp_path, "stays.py", "x = 1")
     module = importlib.import_module("stays")
@@ -110,7 +108,7 @@ BAD = {
 
 @pytest.mark.parametrize("name", BAD)
 @pytest.mark.parametrize("fails", [False, True])
-def test_what_goes_wrong_looks_as_always(
+def test_import_errors_have_the_same_traceback(
     name: str, fails: bool, hook: ImportHook, rewriting: Rewriting, tmp_path: Path
 ) -> None:
     put(tmp_path, name, BAD[name])
@@ -141,7 +139,7 @@ def test_what_goes_wrong_looks_as_always(
     assert strip == [line for line in expected.splitlines() if "importlib" not in line]
 
 
-def test_reloading(hook: ImportHook, rewriting: Rewriting, tmp_path: Path) -> None:
+def test_reloaded_module_is_rewritten(hook: ImportHook, rewriting: Rewriting, tmp_path: Path) -> None:
     put(tmp_path, "again.py", "x = 1")
     hook.__exit__()
     module = importlib.import_module("again")
@@ -152,7 +150,7 @@ def test_reloading(hook: ImportHook, rewriting: Rewriting, tmp_path: Path) -> No
     assert rewriting.entered == ["again"]
 
 
-def test_by_hand(hook: ImportHook, rewriting: Rewriting, tmp_path: Path) -> None:
+def test_module_loaded_from_its_spec_is_rewritten(hook: ImportHook, rewriting: Rewriting, tmp_path: Path) -> None:
     put(tmp_path, "hand.py", "x = __name__")
     spec = importlib.util.find_spec("hand")
     assert spec is not None
@@ -164,7 +162,7 @@ def test_by_hand(hook: ImportHook, rewriting: Rewriting, tmp_path: Path) -> None
     assert rewriting.entered == ["hand"]
 
 
-def test_lazily(hook: ImportHook, rewriting: Rewriting, tmp_path: Path) -> None:
+def test_lazily_loaded_module_is_rewritten_at_first_use(hook: ImportHook, rewriting: Rewriting, tmp_path: Path) -> None:
     put(tmp_path, "lazy.py", "x = 7")
     spec = importlib.util.find_spec("lazy")
     assert spec is not None
@@ -178,7 +176,7 @@ def test_lazily(hook: ImportHook, rewriting: Rewriting, tmp_path: Path) -> None:
     assert module.rewritten
 
 
-def test_another_loader_is_left_alone_unless_an_adapter_knows_it(rewriting: Rewriting, tmp_path: Path) -> None:
+def test_module_of_another_loader_needs_an_adapter(rewriting: Rewriting, tmp_path: Path) -> None:
     put(tmp_path, "special.py", "x = 1")
 
     class Loader(SourceFileLoader):
@@ -208,7 +206,7 @@ def test_another_loader_is_left_alone_unless_an_adapter_knows_it(rewriting: Rewr
         sys.meta_path.remove(finder)
 
 
-def test_decisions_are_told_once(rewriting: Rewriting, tmp_path: Path) -> None:
+def test_each_decision_is_reported_once(rewriting: Rewriting, tmp_path: Path) -> None:
     told: list[tuple[str, bool]] = []
     hook = ImportHook(
         Selection(omit=["out"], project=str(tmp_path)),

@@ -1,4 +1,4 @@
-"""Which files are instrumented, and the reason that is given."""
+"""Selection of files to instrument, with the reason of each decision."""
 
 import os
 import sysconfig
@@ -17,18 +17,18 @@ def project(tmp_path: Path) -> Path:
     return tmp_path / "shop"
 
 
-def test_the_programs_own_code_is_selected(project: Path) -> None:
+def test_code_in_the_project_is_selected(project: Path) -> None:
     selection = Selection(project=str(project))
     assert selection.decide("pkg.core", str(project / "pkg" / "core.py")) == (True, "the program's own code")
 
 
-def test_what_lies_elsewhere_is_not(project: Path, tmp_path: Path) -> None:
+def test_code_outside_the_project_is_not_selected(project: Path, tmp_path: Path) -> None:
     decision = Selection(project=str(project)).decide("other", str(tmp_path / "other.py"))
     assert not decision.selected
     assert "outside of the project" in decision.reason
 
 
-def test_the_standard_library_and_installed_packages_are_not(project: Path) -> None:
+def test_standard_library_and_installed_packages_are_not_selected(project: Path) -> None:
     paths = sysconfig.get_paths()
     for project_path in (str(project), None, os.path.sep):
         selection = Selection(project=project_path)
@@ -37,7 +37,7 @@ def test_the_standard_library_and_installed_packages_are_not(project: Path) -> N
         assert selection.decide("requests.api", installed) == (False, "an installed package")
 
 
-def test_a_virtual_environment_inside_the_project_is_not(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_virtual_environment_inside_the_project_is_not_selected(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     packages = project / ".venv" / "lib" / "site-packages"
     monkeypatch.syspath_prepend(str(packages))
     decision = Selection(project=str(project)).decide("requests", str(packages / "requests.py"))
@@ -56,30 +56,32 @@ def test_a_virtual_environment_inside_the_project_is_not(project: Path, monkeypa
         (["*"], [], "atomsan.trace", False, "AtomSan itself"),
     ],
 )
-def test_include_and_omit(include: list[str], omit: list[str], module: str, selected: bool, reason: str) -> None:
+def test_include_and_omit_globs_decide(
+    include: list[str], omit: list[str], module: str, selected: bool, reason: str
+) -> None:
     file = os.path.join(sysconfig.get_paths()["purelib"], *module.split(".")) + ".py"
     assert Selection(include, omit).decide(module, file) == (selected, reason)
 
 
 @pytest.mark.parametrize("glob", ["pkg/", "pkg/core.py", "pkg/*.py", "*/core.py"])
-def test_globs_on_paths(glob: str, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_globs_match_paths(glob: str, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(project)
     assert Selection([glob]).decide("pkg.core", str(project / "pkg" / "core.py")).selected
     assert not Selection([glob]).decide("pkg2.other", str(project / "pkg2" / "other.py")).selected
 
 
-def test_a_module_without_a_file(project: Path) -> None:
+def test_module_without_a_file_is_not_selected(project: Path) -> None:
     assert Selection(["*"]).decide("itertools", None) == (False, "it has no source file")
 
 
-def test_the_project_of_a_script(project: Path, tmp_path: Path) -> None:
+def test_project_is_the_nearest_marked_directory(project: Path, tmp_path: Path) -> None:
     assert project_of(str(project / "pkg" / "core.py")) == str(project)
     alone = tmp_path / "alone"
     alone.mkdir()
     assert project_of(str(alone / "script.py")) == str(alone)
 
 
-def test_the_home_directory_is_no_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_home_directory_is_not_a_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     (tmp_path / ".git").mkdir()
     (tmp_path / "scripts").mkdir()

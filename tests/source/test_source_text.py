@@ -1,4 +1,4 @@
-"""Source as text: as `tokenize` and importlib have it."""
+"""Decoding of source files, compared with importlib."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ SOURCES = [
 
 
 @pytest.mark.parametrize("source", SOURCES)
-def test_as_python_decodes_it(source: bytes) -> None:
+def test_decodes_as_importlib_does(source: bytes) -> None:
     assert decode_source(source) == importlib.util.decode_source(source)
 
 
-def test_nothing_is_imported_for_it() -> None:
+def test_decoding_does_not_import_tokenize() -> None:
     script = """
 import sys
 from atomsan.source.source_text import decode_source

@@ -27,7 +27,7 @@ from atomsan.source.spec import Specification, literal, read_spec, spec_from
         ({"default": "functions", "atomic": ["x"]}, "x y", ""),
     ],
 )
-def test_globs(spec: dict[str, Any], atomic: str, not_atomic: str) -> None:
+def test_globs_decide_which_regions_are_atomic(spec: dict[str, Any], atomic: str, not_atomic: str) -> None:
     rules = spec_from(spec)
     for region in atomic.split():
         assert rules.is_atomic(region), region
@@ -44,7 +44,7 @@ def test_globs(spec: dict[str, Any], atomic: str, not_atomic: str) -> None:
         ("annotated", "annotated foreign"),
     ],
 )
-def test_the_default_goes_by_where_a_region_comes_from(default: str | None, origins: str) -> None:
+def test_default_decides_by_the_origin_of_a_region(default: str | None, origins: str) -> None:
     rules = Specification(default=default)
     every = ("annotated", "function", "loop", "statement", "lock-block", "foreign", "outer")
     assert {origin for origin in every if rules.is_atomic("x", origin)} == set(origins.split())
@@ -52,14 +52,14 @@ def test_the_default_goes_by_where_a_region_comes_from(default: str | None, orig
     assert not Specification((), ("x",)).is_atomic("x", "annotated")
 
 
-def test_what_is_around_the_regions_of_a_program_is_atomic_only_if_named() -> None:
+def test_outer_region_is_atomic_only_if_named() -> None:
     assert not Specification().is_atomic("bank:main", "outer")
     assert not Specification(atomic=("bank:get",)).is_atomic("bank:main", "outer")
     assert Specification(atomic=("bank:*",)).is_atomic("bank:main", "outer")
     assert not Specification(atomic=("bank:*",), not_atomic=("*:main",)).is_atomic("bank:main", "outer")
 
 
-def test_the_region_without_a_name() -> None:
+def test_region_without_a_name() -> None:
     assert Specification().is_atomic("")
     assert not Specification(not_atomic=("",)).is_atomic("")
     assert Specification(not_atomic=("",)).is_atomic("x")
@@ -80,7 +80,7 @@ def test_the_region_without_a_name() -> None:
         (b"[sets]\nS = 1", "'sets.S' must be a list of texts"),
     ],
 )
-def test_a_bad_file_is_refused_with_its_name_and_the_key(tmp_path: Path, content: bytes, words: str) -> None:
+def test_bad_file_is_refused_with_its_name_and_the_key(tmp_path: Path, content: bytes, words: str) -> None:
     path = tmp_path / "spec.toml"
     path.write_bytes(content)
     with pytest.raises(InputError) as caught:
@@ -89,7 +89,7 @@ def test_a_bad_file_is_refused_with_its_name_and_the_key(tmp_path: Path, content
     assert words in str(caught.value)
 
 
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+def test_missing_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"spec.toml: cannot be read: No such file or directory"):
         read_spec(tmp_path / "spec.toml")
 
@@ -99,7 +99,7 @@ globs = st.lists(names, max_size=3).map(lambda found: tuple(dict.fromkeys(found)
 
 
 @given(globs, globs, st.sampled_from([None, "annotated"]), st.dictionaries(names, globs, max_size=2), names)
-def test_what_is_written_is_read_again(
+def test_written_specification_is_read_back(
     atomic: tuple[str, ...],
     not_atomic: tuple[str, ...],
     default: str | None,
@@ -114,17 +114,17 @@ def test_what_is_written_is_read_again(
 
 
 @given(names, names)
-def test_a_literal_matches_itself_alone(region: str, other: str) -> None:
+def test_literal_glob_matches_only_its_region(region: str, other: str) -> None:
     spec = Specification(not_atomic=(literal(region),))
     assert not spec.is_atomic(region)
     assert spec.is_atomic(other) == (other != region)
 
 
-def test_comments_stand_above_what_they_are_about() -> None:
+def test_comments_are_written_above_their_globs() -> None:
     text = Specification(not_atomic=("a", "b")).to_toml({"b": "twice\x1b\nat x.py:3"})
     assert text == 'not_atomic = [\n    "a",\n    # twice\\x1b\n    # at x.py:3\n    "b",\n]\n'
 
 
-def test_adding() -> None:
+def test_added_globs_are_joined() -> None:
     spec = Specification(("a",), ("b",), "annotated").adding(atomic=["c", "a"], not_atomic=["d"])
     assert spec == Specification(("a", "c"), ("b", "d"), "annotated")

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from atomsan.source.instrument import bind, compile_instrumented
-from atomsan.source.invocations import Invocations, is_among, position_of
+from atomsan.source.invocations import Invocations, is_invoked_by, position_of
 
 HEAD = """
 class Manager:
@@ -116,17 +116,17 @@ def code_of(source: str, *path: str) -> CodeType:
 
 def test_function_is_invoked_by_its_name() -> None:
     update = code_of("def update(): pass", "update")
-    assert is_among(update, {"update"})
-    assert not is_among(update, {"other", "__call__"})
+    assert is_invoked_by(update, {"update"})
+    assert not is_invoked_by(update, {"other", "__call__"})
     call = code_of("class Task:\n  def __call__(self): pass", "Task", "__call__")
-    assert is_among(call, {"task", "__call__"})
-    assert not is_among(call, {"update"})
+    assert is_invoked_by(call, {"task", "__call__"})
+    assert not is_invoked_by(call, {"update"})
 
 
 @pytest.mark.parametrize("name", ["__init__", "__getitem__", "__lt__", "__enter__"])
 def test_special_methods_are_invoked_by_any_name(name: str) -> None:
-    assert is_among(code_of(f"class A:\n  def {name}(self, *_): pass", "A", name), set())
-    assert not is_among(code_of("def __private(): pass", "__private"), set())
+    assert is_invoked_by(code_of(f"class A:\n  def {name}(self, *_): pass", "A", name), set())
+    assert not is_invoked_by(code_of("def __private(): pass", "__private"), set())
 
 
 def test_unknown_position_invokes_nothing() -> None:

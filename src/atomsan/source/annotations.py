@@ -1,4 +1,4 @@
-"""What the user can say in code about atomicity: `atomic`, `not_atomic`, `unit_for`, `atomic_set`.
+"""Annotations for the user's code: `atomic`, `not_atomic`, `unit_for`, `atomic_set`.
 
     @atomsan.atomic                      # every call of this function is meant to be atomic
     def transfer(a, b, amount): ...
@@ -6,13 +6,13 @@
     with atomsan.atomic("report"):       # and so is this block
         ...
 
-    @atomsan.not_atomic                  # a loop over requests: what it calls is looked at
+    @atomsan.not_atomic                  # a loop over requests: the regions inside it are checked
     def serve(): ...
 
     @atomsan.unit_for("shop")            # one step on the data of this argument, whatever it calls on it
     def buy(shop, item): ...
 
-    @atomsan.atomic_set("checking", "savings")   # these fields belong together; the others are each by themselves
+    @atomsan.atomic_set("checking", "savings")   # these fields belong together; each other one is a set of its own
     class Account: ...
 
     @atomsan.atomic_set("accounts.balance")      # of the objects that the field holds
@@ -58,7 +58,7 @@ def atomic(what: str) -> AtomicBlock: ...
 @overload
 def atomic(what: _F) -> _F: ...
 def atomic(what: str | _F) -> AtomicBlock | _F:
-    """Say that a function is meant to be atomic (as its decorator), or a block (`with atomic("name"):`)."""
+    """Marks a function as atomic (as its decorator), or a block (`with atomic("name"):`)."""
     if isinstance(what, str):
         return AtomicBlock(what)
     if not callable(what):
@@ -67,12 +67,12 @@ def atomic(what: str | _F) -> AtomicBlock | _F:
 
 
 def not_atomic(function: _F) -> _F:
-    """Say that a function is not meant to be atomic: the regions inside it are looked at."""
+    """Marks a function as not atomic: the regions inside it are checked."""
     return function
 
 
 def unit_for(*parameters: str) -> Callable[[_F], _F]:
-    """Say that a function is one step on the data of these arguments, though it only calls their methods."""
+    """Marks a function as one step on the data of these arguments, though it only calls their methods."""
     _check_names("unit_for", "parameters", parameters)
 
     def mark(function: _F) -> _F:
@@ -82,7 +82,7 @@ def unit_for(*parameters: str) -> Callable[[_F], _F]:
 
 
 def atomic_set(*fields: str, name: str = "") -> Callable[[_C], _C]:
-    """Say that these fields of a class belong together. With a `name`, a class can have several such sets.
+    """Marks fields of a class that belong together. With a `name`, a class can have several such sets.
 
     A field with dots goes on in the objects that the field holds, itself or in a container: `"log.entries"`;
     `"head.**"` is whatever is reached through the field.
@@ -101,6 +101,6 @@ def atomic_set(*fields: str, name: str = "") -> Callable[[_C], _C]:
 
 
 def _check_names(what: str, of: str, names: tuple[object, ...]) -> None:
-    """Without this, a decorator that lacks its arguments would put a function in the place of a function."""
+    """Rejects a decorator without its arguments, which would replace what it decorates."""
     if not names or not all(isinstance(name, str) for name in names):
         raise TypeError(f"{what} takes the names of {of}")

@@ -1,8 +1,8 @@
-"""Instrumented code, kept from run to run: rewriting a large program takes longer than loading it.
+"""Cache of instrumented code between runs: rewriting a large program takes longer than loading it.
 
-An entry is named by what it was made from: the source, the options, the version of Python and of the instrumenter. It
-holds code with placeholders, and the plan; probes are made when it is loaded. An entry that is damaged is made anew,
-and a directory that cannot be written to costs time and nothing else.
+The name of an entry is a hash of the source, the options, and the versions of Python and of the instrumenter. An entry
+holds code with placeholders, and the plan; probes are made when it is loaded. A damaged entry is replaced, and a
+directory that cannot be written to costs time and nothing else.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from atomsan.source.plan import Function, Plan, Probe, Region
 
 ENVIRONMENT = "ATOMSAN_CACHE"
 
-# As it was before the program ran: what it puts in its place, to test itself, is not for us.
+# Taken before the program can replace it, as its tests may do.
 _open = open
 
 
 def default_directory() -> str | None:
-    """Where the cache is: $ATOMSAN_CACHE, or the user's cache directory. Empty: there is none."""
+    """The directory of the cache: $ATOMSAN_CACHE, or the user's cache directory. Empty: there is none."""
     given = os.environ.get(ENVIRONMENT)
     if given is not None:
         return given or None
@@ -34,7 +34,7 @@ def default_directory() -> str | None:
 
 
 class CodeCache:
-    """Code and plans by what they were made from."""
+    """Code and plans, by source and options."""
 
     def __init__(self, directory: str | None) -> None:
         self.directory = directory
@@ -79,7 +79,7 @@ class CodeCache:
 
 
 def _plain(plan: Plan) -> tuple[Any, ...]:
-    """A plan as tuples, lists and texts, which is all that marshal knows."""
+    """A plan as tuples, lists and texts, which marshal can write."""
     return (
         plan.module,
         plan.file,
@@ -108,7 +108,7 @@ _seen_instrumenter: tuple[tuple[str, int, int], ...] = ()
 
 
 def _instrumenter() -> tuple[tuple[str, int, int], ...]:
-    """Which instrumenter this is: between two releases its files change, and the version does not."""
+    """The version of the instrumenter: between two releases its files change, and the package version does not."""
     global _seen_instrumenter
     if not _seen_instrumenter:
         with os.scandir(os.path.dirname(__file__)) as entries:

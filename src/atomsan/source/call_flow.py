@@ -1,4 +1,4 @@
-"""The call-flow rule for units of work (DESIGN section 8).
+"""The call-flow rule for units of work (`docs/atomic-sets.md`).
 
 A function that only calls methods of an object is a unit of work on it when the result of one call flows, within the
 function, into a later call on the same receiver: into its arguments, or into a condition that it stands under.
@@ -6,13 +6,13 @@ function, into a later call on the same receiver: into its arguments, or into a 
     acc.set(acc.get() + 1)
     if not pool.empty(): pool.take()
 
-An attribute may be a property, which is a call that does not look like one. What is read there and what it flows into
-is told apart from calls, because most attributes are none: it counts only if the class has methods of these names.
+An attribute may be a property, which is a call that does not look like one. Flow from and to attributes is kept apart
+from that of calls, because most attributes are none: it counts only if the class has methods of these names.
 
     acc.balance += 1
     if acc.balance > 100: acc.withdraw(100)
 
-Receivers are told apart by their text. What flows is followed through local variables and attributes of them, in the
+Receivers are told apart by their text. Results are followed through local variables and attributes of them, in the
 order of the source; branches are joined, and the bodies of loops are followed twice, which is once around.
 """
 
@@ -39,13 +39,13 @@ def call_flow(body: Iterable[ast.stmt] | ast.expr, excluded: frozenset[str] = fr
     Those that it holds for if attributes are properties have a dot in front, and the two that the result flows between:
     `.acc balance withdraw`. `excluded` are names that are modules and the like.
     """
-    follower = _Follower(excluded)
+    results = _ResultFlow(excluded)
     if isinstance(body, ast.expr):
-        follower.expression(body)
+        results.expression(body)
     else:
-        follower.block(list(body), _NONE)
-    lines = [" ".join([receiver, *sorted(follower.called[receiver])]) for receiver in sorted(follower.found)]
-    return (*lines, *sorted(follower.between))
+        results.block(list(body), _NONE)
+    lines = [" ".join([receiver, *sorted(results.called[receiver])]) for receiver in sorted(results.found)]
+    return (*lines, *sorted(results.between))
 
 
 def calls_on(body: Iterable[ast.stmt], receivers: Sequence[str]) -> list[str]:
@@ -59,7 +59,9 @@ def calls_on(body: Iterable[ast.stmt], receivers: Sequence[str]) -> list[str]:
     return [" ".join([receiver, *sorted(methods)]) for receiver, methods in called.items()]
 
 
-class _Follower:
+class _ResultFlow:
+    """Follows the results of calls through one function."""
+
     def __init__(self, excluded: frozenset[str]) -> None:
         self.found: set[str] = set()
         self.called: dict[str, set[str]] = {}
@@ -95,12 +97,12 @@ class _Follower:
             self._if(node)
         elif isinstance(node, ast.While):
             for _ in range(2):
-                self._perhaps(node.body, self.expression(node.test))
+                self._optional_block(node.body, self.expression(node.test))
             self.block(node.orelse, _NONE)
         elif isinstance(node, ast.For | ast.AsyncFor):
             for _ in range(2):
                 self._store(node.target, self.expression(node.iter), keep=True)
-                self._perhaps(node.body, _NONE)
+                self._optional_block(node.body, _NONE)
             self.block(node.orelse, _NONE)
         elif isinstance(node, ast.With | ast.AsyncWith):
             for item in node.items:
@@ -110,10 +112,10 @@ class _Follower:
             for statement in node.body:
                 self._statement(statement)
         elif isinstance(node, ast.Try | ast.TryStar):
-            self._perhaps(node.body, _NONE)
+            self._optional_block(node.body, _NONE)
             for handler in node.handlers:
-                self._perhaps(handler.body, _NONE)
-            self._perhaps(node.orelse, _NONE)
+                self._optional_block(handler.body, _NONE)
+            self._optional_block(node.orelse, _NONE)
             self.block(node.finalbody, _NONE)
         elif isinstance(node, ast.Match):
             self._match(node)
@@ -124,8 +126,8 @@ class _Follower:
                 if isinstance(child, ast.expr):
                     self.expression(child)
 
-    def _perhaps(self, statements: Sequence[ast.stmt], under: _Receivers) -> None:
-        """A block that may not be run, or not to its end."""
+    def _optional_block(self, statements: Sequence[ast.stmt], under: _Receivers) -> None:
+        """A block that may be skipped or left early."""
         before = dict(self._holds)
         self.block(statements, under)
         self._join(before)

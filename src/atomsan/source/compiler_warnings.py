@@ -1,4 +1,4 @@
-"""What Python warns of when it compiles: heard, and hidden where the program has been told of it before."""
+"""Compiler warnings: notes whether there were any, and hides those that the program has had before."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 
 class CompilerWarnings:
-    """While it is entered, hears the warnings of this thread.
+    """While it is entered, notes the warnings of this thread.
 
-    It stands in front of the filters of the program as one that asks us whether a text matches. So everything that is
-    not hidden goes its usual way, whatever the program has made of that.
+    It is a filter in front of those of the program, and is asked whether a text matches. So each warning that is not
+    hidden goes its usual way, whatever the program has made of that.
     """
 
     def __init__(self, *, are_hidden: bool) -> None:
@@ -27,7 +27,7 @@ class CompilerWarnings:
         self._filters: list[Any] = []
 
     def match(self, text: str) -> bool:
-        """What Python calls, as if this were a regular expression."""
+        """Called by Python, as if this were a regular expression."""
         if get_ident() != self._thread:
             return False
         self.heard = True

@@ -1,16 +1,16 @@
-"""Local containers that nobody else can get hold of: what is done to them needs no probes.
+"""Escape analysis: local containers that never leave their activation, so that their uses need no probes.
 
 A local variable is *private* if everything it is ever bound to is a container that is made right there, and if nothing
 is ever done with it but what cannot pass the container on: no alias, no argument of a call that might keep it, no
 store, no closure. Then only this activation of the function knows the container, and one thread runs that. A `return`
-passes it on when the activation is over: whoever gets to know it does so by what is logged after that. What is *in* the
-container is another matter: its elements may be known to everybody.
+passes it on when the activation is over: whoever gets it does so by what is logged after that. Only the container is
+private: its elements may be known to everybody.
 
-A generator can be run by one thread now and by another after its next `yield`. Private there is what is made and handed
-out within one run of it (`_batches`).
+A generator can be run by one thread now and by another after its next `yield`. There, only a container that is made and
+yielded within one run of it is private (`_batches`).
 
-The rules say what is allowed; whatever they do not know is an escape. What they leave out of account are frames that
-are looked into from outside (debuggers, `sys._getframe`).
+The rules list the uses that are allowed; any other use is an escape. Frames that are inspected from outside (debuggers,
+`sys._getframe`) are not considered.
 """
 
 from __future__ import annotations
@@ -62,9 +62,9 @@ def _blocks(node: ast.AST) -> Iterator[list[ast.stmt]]:
 
 
 def _batches(block: list[ast.stmt], node: FunctionNode, scope: Scope, scopes: Scopes) -> set[str]:
-    """`a = []`, what is done with it, and `yield a` as the last of a block; nowhere else is `a` spoken of.
+    """Variables of blocks of the form `a = []; ...; yield a`, if `a` occurs nowhere else.
 
-    Behind the yield is either the end or the next `a = []`, so nothing is done to it that others know.
+    After the yield comes the end or the next `a = []`, so nothing is done to the container once it is known to others.
     """
     last = block[-1]
     if (
@@ -90,7 +90,7 @@ def _assigns(statement: ast.stmt, name: str, scope: Scope) -> bool:
 
 
 def _mentions(node: ast.AST, name: str, scope: Scope) -> int:
-    """How often a name stands in it, whatever for."""
+    """How often a name occurs in a node."""
     names = (getattr(part, "id", None) or getattr(part, "name", None) for part in walk(node))
     return sum(isinstance(text, str) and mangled(text, scope.class_name) == name for text in names)
 
@@ -132,7 +132,7 @@ class _Candidates:
             self.escaped.add(mangled(node.id, scope.class_name))
 
     def _use(self, node: ast.AST, scope: Scope) -> None:
-        """A use that lets nothing out, if it is of a variable; else what is in it."""
+        """A use of a variable by which nothing escapes, or an expression that is visited."""
         if isinstance(node, ast.Name):
             return
         if isinstance(node, ast.Call) and self._is_view(node, scope):
@@ -212,13 +212,13 @@ class _Candidates:
 
     def _return(self, node: ast.Return, scope: Scope) -> None:
         if node.value is not None:
-            self._hand_over(node.value, scope)
+            self._returned(node.value, scope)
 
-    def _hand_over(self, node: ast.AST, scope: Scope) -> None:
-        """What is returned, itself or as a part: nothing is done with it here after that."""
+    def _returned(self, node: ast.AST, scope: Scope) -> None:
+        """A returned value, or a part of it: the activation is over after that."""
         if isinstance(node, ast.Tuple | ast.List | ast.Dict | ast.IfExp | ast.BoolOp):
             for part in children(node):
-                self._hand_over(part, scope)
+                self._returned(part, scope)
         elif not isinstance(node, ast.Name):
             self.visit(node, scope)
 
@@ -314,8 +314,8 @@ class _Candidates:
         self.escaped.add(mangled(node.target.id, scope.class_name))
         self.visit(node.value, scope)
 
-    def _later(self, node: ast.GeneratorExp, scope: Scope) -> None:
-        """It runs when somebody asks it to, wherever that is: everything it uses escapes."""
+    def _generator_expression(self, node: ast.GeneratorExp, scope: Scope) -> None:
+        """It may run anywhere later: everything it uses escapes."""
         inner = self._scopes.of[node]
         for child in walk(node):
             if isinstance(child, ast.Name):
@@ -323,7 +323,7 @@ class _Candidates:
                 self._escape(child, inner)
 
     def _function(self, node: ast.AST, scope: Scope) -> None:
-        """What stands in it is captured, or not ours; what stands around it is evaluated here."""
+        """Its body is captured or has its own names; defaults, decorators and annotations are evaluated here."""
         bound = getattr(node, "name", None)
         if isinstance(bound, str):
             self.escaped.add(mangled(bound, scope.class_name))
@@ -369,7 +369,7 @@ _HANDLERS: dict[type[ast.AST], Callable[[_Candidates, Any, Scope], None]] = {
     ast.ListComp: _Candidates._comprehension,
     ast.SetComp: _Candidates._comprehension,
     ast.DictComp: _Candidates._comprehension,
-    ast.GeneratorExp: _Candidates._later,
+    ast.GeneratorExp: _Candidates._generator_expression,
     ast.NamedExpr: _Candidates._walrus,
     ast.FunctionDef: _Candidates._function,
     ast.AsyncFunctionDef: _Candidates._function,

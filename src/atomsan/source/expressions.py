@@ -1,4 +1,4 @@
-"""Rewriting expressions: each method takes a node and gives the one that stands for it."""
+"""Rewrites expressions: each method takes a node and returns its replacement."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from atomsan.source.scopes import FUNCTION, ComprehensionNode
 from atomsan.source.traversal import FIELDS
 
 _TESTED = (ast.Name, ast.Attribute, ast.Subscript)
-_SAMENESS = (ast.Eq, ast.NotEq, ast.Is, ast.IsNot)
+_EQUALITIES = (ast.Eq, ast.NotEq, ast.Is, ast.IsNot)
 
-# What a subscript does to one element of its container, by the name that a method for it has.
+# The method that a subscript calls to change one element of its container.
 _CHANGES: dict[type[ast.expr_context], str] = {ast.Store: "__setitem__", ast.Del: "__delitem__"}
 
-# Who is running: the answer is another in each thread or task, and always the same in one.
+# Functions that identify the running thread or task: always the same answer in one, another in each other.
 _IDENTITIES = frozenset(
     {
         *("threading.get_ident", "threading.current_thread", "threading.get_native_id", "_thread.get_ident"),
@@ -30,14 +30,16 @@ _IDENTITIES = frozenset(
 
 
 class ExpressionRewriter(Rewriter):
+    """Has a method for each kind of expression that is rewritten."""
+
     def _expr(self, node: ast.expr) -> ast.expr:
         handler = _EXPRESSIONS.get(type(node))
         if handler is not None:
             return handler(self, node)
-        self._parts(node)
+        self._rewrite_children(node)
         return node
 
-    def _parts(self, node: ast.AST) -> None:
+    def _rewrite_children(self, node: ast.AST) -> None:
         """Rewrites the expressions in a node that has no rule of its own."""
         for field in FIELDS[type(node)]:
             value = getattr(node, field, None)
@@ -46,23 +48,23 @@ class ExpressionRewriter(Rewriter):
                     if isinstance(item, ast.expr):
                         value[index] = self._expr(item)
                     elif isinstance(item, ast.AST):
-                        self._parts(item)
+                        self._rewrite_children(item)
             elif isinstance(value, ast.expr):
                 setattr(node, field, self._expr(value))
             elif isinstance(value, ast.AST):
-                self._parts(value)
+                self._rewrite_children(value)
 
     def _exprs(self, nodes: Sequence[ast.expr]) -> list[ast.expr]:
         return [self._expr(node) for node in nodes]
 
     def _test(self, node: ast.expr) -> ast.expr:
-        """An expression whose truth is asked for."""
+        """Rewrites an expression whose truth is tested."""
         if isinstance(node, ast.BoolOp):
             node.values = [self._test(value) for value in node.values]
             return node
-        return self._about("truth", node) if isinstance(node, _TESTED) else self._expr(node)
+        return self._tapped("truth", node) if isinstance(node, _TESTED) else self._expr(node)
 
-    def _about(self, kind: str, node: ast.expr, name: str = "") -> ast.expr:
+    def _tapped(self, kind: str, node: ast.expr, name: str = "") -> ast.expr:
         """`P[x]`, for the kinds that return what they are given."""
         if not self._is_tappable(node):
             return self._expr(node)
@@ -117,14 +119,14 @@ class ExpressionRewriter(Rewriter):
         return node
 
     def _is_stateless(self, node: ast.expr) -> bool:
-        """Whether reading its attributes tells nothing: a module of the standard library, or `super()`."""
+        """Whether its attributes are no shared state: a module of the standard library, or `super()`."""
         if isinstance(node, ast.Call):
             return isinstance(node.func, ast.Name) and node.func.id == "super"
         return isinstance(node, ast.Name | ast.Attribute) and self.scopes.is_standard_module(self._scope, node)
 
     def _subscript(self, node: ast.Subscript) -> ast.expr:
         if not self._is_tappable(node.value):
-            self._parts(node)
+            self._rewrite_children(node)
             return node
         before = node.value
         text = self._text(before)
@@ -139,11 +141,11 @@ class ExpressionRewriter(Rewriter):
         return probe_nodes.tap_pair(probe, container, key, node, node.ctx)
 
     def _compare(self, node: ast.Compare) -> ast.expr:
-        if len(node.ops) == 1 and isinstance(node.ops[0], _SAMENESS):
-            return self._sameness(node)
+        if len(node.ops) == 1 and isinstance(node.ops[0], _EQUALITIES):
+            return self._identity_comparison(node)
         container = node.comparators[0]
         if len(node.ops) > 1 or not isinstance(node.ops[0], ast.In | ast.NotIn) or not self._is_tappable(container):
-            self._parts(node)
+            self._rewrite_children(node)
             return node
         is_simple = self._is_simple(node.left) and not isinstance(node.left, ast.Lambda)
         text = self._text(container)
@@ -162,16 +164,16 @@ class ExpressionRewriter(Rewriter):
             return positions.copy(ast.UnaryOp(ast.Not(), answer), node)
         return answer
 
-    def _sameness(self, node: ast.Compare) -> ast.expr:
-        """`self.owner == get_ident()`: what others write there makes no difference, so it is not theirs to be seen."""
+    def _identity_comparison(self, node: ast.Compare) -> ast.expr:
+        """`self.owner == get_ident()`: other threads' writes do not change the answer, so it has no probe."""
         sides = [node.left, node.comparators[0]]
         for one, other in (sides, sides[::-1]):
             if self._is_identity(one) and isinstance(other, ast.Attribute):
                 other.value = self._expr(other.value)
                 if not isinstance(one, ast.Name):
-                    self._parts(one)
+                    self._rewrite_children(one)
                 return node
-        self._parts(node)
+        self._rewrite_children(node)
         return node
 
     def _is_identity(self, node: ast.expr) -> bool:
@@ -185,14 +187,14 @@ class ExpressionRewriter(Rewriter):
             self._place.identities.add(target.id)
 
     def _starred(self, node: ast.Starred) -> ast.expr:
-        node.value = self._about("unpack", node.value) if isinstance(node.ctx, ast.Load) else self._expr(node.value)
+        node.value = self._tapped("unpack", node.value) if isinstance(node.ctx, ast.Load) else self._expr(node.value)
         return node
 
     def _dict(self, node: ast.Dict) -> ast.expr:
         for index, key in enumerate(node.keys):
             value = node.values[index]
             if key is None:
-                node.values[index] = self._about("unpack", value)
+                node.values[index] = self._tapped("unpack", value)
             else:
                 node.keys[index] = self._expr(key)
                 node.values[index] = self._expr(value)
@@ -250,7 +252,7 @@ class ExpressionRewriter(Rewriter):
 
     def _iterated(self, node: ast.expr, is_async: int = 0) -> ast.expr:
         is_range = isinstance(node, ast.Call) and self.scopes.canonical(self._scope, node.func) == "range"
-        return self._expr(node) if is_async or is_range else self._about("iterate", node)
+        return self._expr(node) if is_async or is_range else self._tapped("iterate", node)
 
     # Calls
 
@@ -266,7 +268,7 @@ class ExpressionRewriter(Rewriter):
         if isinstance(node.func, ast.Attribute) and node.func.attr in METHODS:
             receiver = node.func.value
             is_module = isinstance(receiver, ast.Name | ast.Attribute) and self._is_stateless(receiver)
-            # done to a container of our own, it may still read one of others
+            # on a private container, it may still read a shared one
             reads = node.func.attr in READS_ARGUMENT and any(map(self._is_tappable, node.args))
             is_ours = self._is_private(receiver) and not reads
             if (self._is_tappable(receiver) or self._is_private(receiver)) and not is_module and not is_ours:
@@ -280,10 +282,10 @@ class ExpressionRewriter(Rewriter):
     def _arguments(self, node: ast.Call) -> None:
         node.args = self._exprs(node.args)
         for keyword in node.keywords:
-            keyword.value = self._about("unpack", keyword.value) if keyword.arg is None else self._expr(keyword.value)
+            keyword.value = self._tapped("unpack", keyword.value) if keyword.arg is None else self._expr(keyword.value)
 
     def _joins(self, node: ast.Call) -> bool:
-        """`", ".join(names)`: what the method does is done to its argument."""
+        """Whether it is `", ".join(names)`, which reads its argument."""
         function = cast(ast.Attribute, node.func)
         return (
             function.attr == "join"
@@ -336,7 +338,7 @@ class ExpressionRewriter(Rewriter):
         if not self._are_simple(node, index):
             return self._whole_call(node, canonical)
         node.args = [
-            self._about("argument", part, canonical) if place == index else self._expr(part)
+            self._tapped("argument", part, canonical) if place == index else self._expr(part)
             for place, part in enumerate(node.args)
         ]
         for keyword in node.keywords:
@@ -344,7 +346,7 @@ class ExpressionRewriter(Rewriter):
         return node
 
     def _plain_call(self, node: ast.Call) -> ast.expr:
-        """A call of a function whose name says which it is: the name itself is not looked at."""
+        """A call of a function with a canonical name: only the arguments are rewritten."""
         self._arguments(node)
         return node
 

@@ -28,7 +28,7 @@ class Hop(NamedTuple):
 
 
 def parts_of(path: str) -> list[str]:
-    """The parts of a path. What is wrong with it raises."""
+    """The parts of a path. A malformed one raises."""
     parts = path.split(".")
     if "" in parts:
         raise InputError(f"{path!r} is no path of fields: a part of it is empty")
@@ -38,7 +38,7 @@ def parts_of(path: str) -> list[str]:
 
 
 def check_sets(sets: Mapping[str, Iterable[str]]) -> None:
-    """Raises for what is wrong with the atomic sets of classes."""
+    """Raises for malformed paths in the atomic sets of classes."""
     for name, paths in sets.items():
         for path in paths:
             try:
@@ -68,7 +68,7 @@ def class_part(name: str) -> str:
 
 
 def pattern_of(globs: Iterable[str]) -> re.Pattern[str]:
-    """Matches these names and globs. A name that is written out is meant as it is, though it may look like a glob."""
+    """Matches these names and globs. A glob also matches its own text, as a name that only looks like one."""
     literals = frozenset(globs)
     ways = [re.escape(glob) for glob in literals]
     ways += [translate(glob) for glob in literals if any(sign in glob for sign in "*?[")]

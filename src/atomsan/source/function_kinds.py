@@ -1,7 +1,8 @@
-"""Which functions are never atomic as a whole, and which have regions for the iterations of their loops.
+"""Classifies functions: main-like and test functions, trivial functions, trampolines.
 
-The entry function of a thread is known only when the thread starts: it is then rewritten again, with its loops
-(`entries`). Those that can be told from the source are here: what a program or a test runner calls first.
+A function that a program or a test runner calls first is not atomic as a whole: the iterations of its loops are regions
+instead. The entry function of a thread is known only when the thread starts, and is rewritten then (`entries` of
+`instrument`).
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ def calls_out(nodes: Sequence[ast.AST]) -> bool:
 
 
 def is_trivial(body: Sequence[ast.stmt]) -> bool:
-    """Whether a function does nothing that could be torn apart: no region is needed."""
+    """Whether a function has no accesses, so that it needs no region."""
     return all(
         isinstance(node, ast.Pass | ast.Global | ast.Nonlocal)
         or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
@@ -62,7 +63,7 @@ def is_trivial(body: Sequence[ast.stmt]) -> bool:
 
 
 def is_trivial_lambda(body: ast.expr) -> bool:
-    """The same for a lambda, where one access or one call is nothing yet."""
+    """Whether a lambda has fewer than two accesses or calls, so that it needs no region."""
     return _accesses(body) < 2
 
 
@@ -90,8 +91,8 @@ def is_trampoline(body: Sequence[ast.stmt]) -> bool:
     return not any(isinstance(node, ast.Call | ast.Await | ast.NamedExpr) for part in inside for node in walk(part))
 
 
-def takes_receiver(node: FunctionNode) -> str | None:
-    """The parameter of a method that is the object (or class) it is called on."""
+def receiver_parameter(node: FunctionNode) -> str | None:
+    """The name of the parameter that is the object (or class) a method is called on."""
     if any(isinstance(decorator, ast.Name) and decorator.id == "staticmethod" for decorator in node.decorator_list):
         return None
     parameters = [*node.args.posonlyargs, *node.args.args]

@@ -4,7 +4,7 @@
 
 - every expression is evaluated as often as before and in the same order;
 - nothing is bound that was not bound before, but for the token of closure variables, whose name no program can write;
-- a node that stands for another has its position (`positions.py`), and a probe is a constant, so that no name of ours
+- a node that replaces another has its position (`positions.py`), and a probe is a constant, so that no name of ours
   can be mangled, shadowed or found missing;
 - annotations, patterns, `__future__` imports and docstrings stay as they are.
 
@@ -36,7 +36,7 @@ def instrument(
     entries: Entries = (),
     tree: ast.Module | None = None,
 ) -> tuple[ast.Module | ast.Expression | ast.Interactive, Plan]:
-    """The source as a tree with placeholders for probes, and what these are.
+    """The source as a tree with placeholders for probes, and the plan.
 
     `flags` are those of `compile`, for the features of `__future__`. The outermost loops of the functions in `entries`
     get regions; the plan's rows are the same with and without them, so code that is made later can use probes that are
@@ -75,7 +75,7 @@ def compile_instrumented(
     except (SyntaxError, RecursionError, ValueError):
         if tree is not None:
             raise
-        # what is wrong with the source is said about the source
+        # so that errors are about the source, and not about the rewritten tree
         return compile(source, file, mode, flags, True, optimize), Plan(module, file, [], [], [], [])
 
 

@@ -1,6 +1,6 @@
-"""What a piece of source invokes, by name: `update` where the source has `self.update()`.
+"""Names that each call site invokes: `update` where the source has `self.update()`.
 
-The recorder asks this of calls that come by a library. If what is invoked has the name of the function that is entered,
+The recorder needs them for calls through a library. If the call site invokes the name of the function that is entered,
 it is an ordinary call, through a decorator or descriptor of the library; if not, the library calls it back.
 """
 
@@ -25,7 +25,7 @@ _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
 class Invocations:
-    """What is invoked where, in the source of a module. Source that is wrong raises what `compile` raises."""
+    """The invoked names by position, for the source of a module. Raises what `compile` raises."""
 
     def __init__(self, source: bytes | str) -> None:
         text = source if isinstance(source, str) else decode_source(source)
@@ -40,7 +40,7 @@ class Invocations:
                     self._calls.setdefault((at.end_lineno, at.end_col_offset), set()).update(names)
 
     def at(self, position: Position) -> set[str]:
-        """The names of what is invoked by the code at this position. Nothing: they are not known."""
+        """The names invoked by the code at this position; empty if they are not known."""
         found = self._names.get(position)
         if found is None:
             # A call of a method in a later line than its object has the position of the method's name.
@@ -49,12 +49,12 @@ class Invocations:
 
 
 def position_of(code: CodeType, instruction: int) -> Position:
-    """Where the instruction at this offset of the bytecode stands in the source."""
+    """The source position of the instruction at this offset of the bytecode."""
     return next(islice(code.co_positions(), instruction // 2, None), (None, None, None, None))
 
 
-def is_among(called: CodeType, names: set[str]) -> bool:
-    """Whether the function of this code is invoked by one of these names, or is one that nobody invokes by its name.
+def is_invoked_by(called: CodeType, names: set[str]) -> bool:
+    """Whether one of these names invokes the function of this code, or it is one that nobody invokes by its name.
 
     Special methods are how objects are used, by a library as by anybody: `self.get(key)` of a `MutableMapping` is a way
     to `__getitem__`, and `Account()` to `__init__`. But `__call__` is as good as a function.
@@ -65,7 +65,7 @@ def is_among(called: CodeType, names: set[str]) -> bool:
 
 
 def _invocations(node: ast.AST) -> Iterator[tuple[ast.AST, set[str]]]:
-    """The nodes whose position the code of this node has, each with what it invokes."""
+    """The nodes whose positions the code of this node has, each with the names it invokes."""
     names = _names(node)
     if names:
         yield node, names

@@ -1,7 +1,7 @@
-"""The import hook: modules that are selected are loaded from rewritten source.
+"""Import hook: loads selected modules from rewritten source.
 
-The hook asks the finders behind it for a module, and only then looks at what was found; so it works with whatever else
-takes part in imports. A module that cannot be rewritten is loaded as if nobody were watching, with the reason kept.
+The hook asks the finders behind it for a module and changes the loader that they found, so it works with whatever else
+takes part in imports. A module that cannot be rewritten is loaded unchanged, with the reason kept.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ class Preparation(NamedTuple):
     """What another tool does to the source of a module before it runs: pytest rewrites assertions."""
 
     key: str
-    """Names the tool and its version: what it made is kept under this name."""
+    """Names the tool and its version, as a part of the cache's key."""
     tree: Callable[[bytes, str], ast.Module]
     """The tree for a source and its file."""
 
 
 class ModuleCompiler(Protocol):
     def __call__(self, source: bytes, module: str, file: str, prepared: Preparation | None = None) -> CodeType | None:
-        """The code to run for the source of a module, or None: as if nobody were watching."""
+        """The code to run for the source of a module, or None: it is loaded unchanged."""
         ...
 
 
@@ -73,7 +73,7 @@ class InstrumentingLoader(SourceFileLoader):
             return compile(self._prepared.tree(source, self.path), self.path, "exec", dont_inherit=True)
         return super().get_code(fullname)
 
-    # Python leaves out the frames of importlib when it shows what went wrong in a module: this is one of them then.
+    # Python leaves the frames of importlib out of tracebacks of failed imports: this makes it one of them.
     get_code.__code__ = get_code.__code__.replace(co_filename=SourceFileLoader.get_code.__code__.co_filename)
 
     def _enter(self, module: ModuleType) -> None:
@@ -86,7 +86,7 @@ class ImportHook:
     """While it is entered, modules that are imported are loaded from rewritten source, if they are selected.
 
     `entered` is called with each such module before its code runs, `decided` with each module that is looked for. (It
-    is no `MetaPathFinder`, whose home costs the recorded program a dozen other modules; nobody asks for the type.)
+    is no `MetaPathFinder`: to import that costs the recorded program a dozen other modules.)
     """
 
     def __init__(

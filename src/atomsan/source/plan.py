@@ -1,10 +1,10 @@
-"""What instrumentation puts into a module: probes by number, regions, and the placeholders that stand for the probes.
+"""The plan of an instrumented module: its probes, regions and functions, and the placeholders of probes.
 
 The instrumenter (`instrument.py`) rewrites source and gives a `Plan`; the code it compiles has placeholder constants,
 because compiled code with placeholders can be cached and a probe cannot. When the code is loaded, `recorder` makes a
 probe for each row of the plan and puts it where its placeholder stands.
 
-What each kind of probe is given and gives back; P is the probe, which is always a constant of the code:
+The argument and result of each kind of probe; P is the probe, which is always a constant of the code:
 
     load_attr      P[obj].name                logs a read, returns obj; the interpreter itself does the access
     store_attr     P[obj].name = v, del       logs a write, returns obj
@@ -88,7 +88,7 @@ def placeholder(number: int) -> bytes:
 
 
 def probe_number(constant: object) -> int | None:
-    """Which probe a constant stands for, if it is a placeholder."""
+    """The probe that a constant stands for, if it is a placeholder."""
     if type(constant) is bytes and constant.startswith(_PREFIX) and constant[len(_PREFIX) :].isdigit():
         return int(constant[len(_PREFIX) :])
     return None
@@ -155,13 +155,13 @@ class Region(NamedTuple):
     is_trampoline: bool = False
     """A function that only calls another: as an entry function it stands aside, and the other is the entry function."""
     flow: tuple[str, ...] = ()
-    """Receivers of which the result of one call flows into a later call (DESIGN section 8), each with the methods that
+    """Receivers of which the result of one call flows into a later call (`call_flow.py`), each with the methods that
     are called on it: `acc get set`. With `!` in front the user said so (`atomsan.unit_for`); with a dot it is so if
     attributes are properties, and the names are those that the result flows between: `.acc balance withdraw`."""
 
 
 class Plan(NamedTuple):
-    """What there is to know of an instrumented module, but for its code."""
+    """All data of an instrumented module, but for its code."""
 
     module: str
     file: str

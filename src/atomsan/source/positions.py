@@ -1,4 +1,4 @@
-"""Where in the source an inserted node says it is: such that tracing, coverage and tracebacks see no new line.
+"""Source positions of inserted nodes, such that tracing, coverage and tracebacks see no new line.
 
 The compiler gives each instruction the position of its node, and a line is new to a tracer when it differs from that
 of the instruction before. So what is put before an expression has the position of the first instruction of it, and

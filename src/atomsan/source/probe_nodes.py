@@ -1,4 +1,4 @@
-"""The nodes that stand for probes: the forms of `plan.py`, as trees.
+"""Syntax-tree nodes of probes, in the forms that `plan.py` lists.
 
 A probe is a constant, and a subscript of it is the cheapest thing that the interpreter does with two objects and that
 no other thread can come between. Two things the compiler does to subscripts of constants must not happen: to fold them
@@ -24,11 +24,11 @@ FRESH = (
     *(ast.Constant, ast.Tuple, ast.List, ast.Dict, ast.Set, ast.ListComp, ast.SetComp, ast.DictComp),
     *(ast.GeneratorExp, ast.Lambda, ast.JoinedStr, ast.FormattedValue, ast.Compare),
 )
-# The compiler knows the type of these, or finds it out.
+# The compiler knows or infers the type of these.
 _TYPED: set[type[ast.AST]] = {*FRESH, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.IfExp, ast.Subscript}
 if hasattr(ast, "TemplateStr"):
     _TYPED.add(ast.TemplateStr)
-# These are constants if all parts of them are.
+# The compiler folds these if all parts of them are constants.
 _FOLDED = (ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.IfExp, ast.Subscript, ast.Compare)
 
 
@@ -110,14 +110,14 @@ def second_of(one: ast.expr, other: ast.expr) -> ast.expr:
 
 
 def one_line(node: ast.stmt) -> ast.stmt:
-    """A place on the line of a definition, which itself ends where its body does."""
+    """A node with the position of a definition's first line; the definition itself ends where its body does."""
     place = positions.copy(ast.Pass(), node)
     place.end_lineno, place.end_col_offset = place.lineno, place.col_offset
     return place
 
 
 def may_be_number(node: ast.AST) -> bool:
-    """Whether the compiler may find a number in an expression without running it."""
+    """Whether the compiler may fold an expression to a number."""
     if isinstance(node, ast.Constant):
         return isinstance(node.value, int)
     return isinstance(node, _FOLDED) and all(_is_constant(part) for part in children(node))
@@ -136,6 +136,6 @@ def _constant(probe: int, at: ast.expr) -> ast.Constant:
 
 
 def _opaque(constant: ast.expr) -> ast.expr:
-    """The same constant, as an expression of which the compiler does not see the type. It leaves no trace in code."""
+    """The same constant, as an expression whose type the compiler does not infer. It compiles to the constant."""
     true = positions.copy(ast.Constant(True), constant)
     return positions.copy(ast.IfExp(true, constant, constant), constant)

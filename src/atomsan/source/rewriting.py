@@ -1,4 +1,4 @@
-"""What the rewriting of expressions and of statements share: where it is, the rows of the plan, and names."""
+"""Base of the rewriters of expressions and statements: the current function, the rows of the plan, and names."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TEXT_LENGTH = 80
 
 
 class Place:
-    """Where the rewriting is: a function, class body or the module."""
+    """The function, class body or module that is being rewritten."""
 
     def __init__(self, function: int, qualname: str, node: ast.AST | None, inner_prefix: str) -> None:
         self.function = function
@@ -39,6 +39,8 @@ class Place:
 
 
 class Rewriter:
+    """State of the rewriting of one module."""
+
     def __init__(self, tree: ast.AST, lines: list[bytes], module: str, entries: frozenset[tuple[str, int]]) -> None:
         self.probes: list[Probe] = []
         self.functions: list[Function] = [Function("<module>", 1)]
@@ -53,7 +55,7 @@ class Rewriter:
         self._region_numbers: dict[tuple[str, int], int] = {}
         self._cells: dict[Scope, str] = {}
         self._private: dict[Scope, frozenset[str]] = {}
-        """By function: its variables that hold containers which only it knows."""
+        """By function: its variables that hold private containers (`escape_analysis.py`)."""
         self._values: dict[ast.expr, int] = {}
         """By expression that was rewritten: the probe whose value it is."""
         self._stored: list[tuple[ast.expr | ast.stmt, str]] = []
@@ -104,7 +106,7 @@ class Rewriter:
     # Names
 
     def _probed(self, name: str) -> tuple[str, Scope] | None:
-        """Of a name that gets probes here: as it is at run time, and whose it is."""
+        """Of a name that gets probes here: the name at run time, and the scope that owns it."""
         name = self._mangled(name)
         owner = self._scope.owner(name)
         if owner.parent is None:
@@ -190,7 +192,7 @@ class Rewriter:
         return not isinstance(node, probe_nodes.FRESH)
 
     def _is_private(self, node: ast.expr) -> bool:
-        """Whether it is a variable whose container nobody else knows."""
+        """Whether it is a variable that holds a private container."""
         if not isinstance(node, ast.Name):
             return False
         name = self._mangled(node.id)

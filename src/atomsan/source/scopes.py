@@ -1,7 +1,7 @@
-"""Whose a name is: the scopes of a module, what they bind, and how often.
+"""Name resolution: the scopes of a module and their bindings.
 
-Python's own `symtable` says whose a name is, but not how often it is bound, which decides whether a closure variable
-can change after it was captured. So the scopes are read off the tree, in one pass.
+Python's own `symtable` resolves names too, but does not say how often one is bound, which decides whether a closure
+variable can change after it was captured. So the scopes are read off the tree, in one pass.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 ComprehensionNode = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 
 _BUILTINS = frozenset(vars(builtins))
-# What shows the local variables of its caller; with this many arguments it shows something else.
+# Functions that show the local variables of their caller, unless they have this many arguments.
 _SHOWS_LOCALS = {"locals": 1, "vars": 1, "dir": 1, "eval": 2, "exec": 2}
 
 
 def mangled(name: str, class_name: str | None) -> str:
-    """What the compiler makes of a name in the body of a class."""
+    """A name as the compiler mangles it in the body of a class."""
     if class_name is None or not name.startswith("__") or name.endswith("__") or "." in name:
         return name
     prefix = class_name.lstrip("_")
     return f"_{prefix}{name}" if prefix else name
 
 
-# By what a method calls its own object or class.
+# The names that a method has for its own object or class.
 OWN = frozenset({"self", "cls"})
 
 
@@ -76,11 +76,11 @@ class Scope:
         self.changing: frozenset[str] = frozenset()
         """The captured variables that can change: those that get probes."""
         self.loops = 0
-        """How many loops of this scope are around what is being looked at."""
+        """The number of loops of this scope around the node being visited."""
         self.shows_locals = False
         self.is_generator = False
         self.receivers: set[str] = set()
-        """What two attributes or more are used of; while the scope is being read, with a dot in front that of one."""
+        """Receivers with two or more attributes in use; during the pass also those with one, with a dot in front."""
         self.owners: dict[str, Scope] = {}
 
     def function(self) -> Scope:
@@ -92,7 +92,7 @@ class Scope:
         return scope
 
     def owner(self, name: str) -> Scope:
-        """The scope whose variable a name is here. A builtin is the module's."""
+        """The scope that owns a name used here. A built-in belongs to the module."""
         found = self.owners.get(name)
         if found is None:
             found = self.owners[name] = self._find(name)
@@ -357,7 +357,7 @@ class Scopes:
         if node.value is not None:
             self._visit(node.value)
 
-    # What follows from it
+    # Captured variables
 
     def _find_captured(self) -> None:
         for scope in self.of.values():

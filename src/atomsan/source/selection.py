@@ -1,4 +1,4 @@
-"""Which files are instrumented: by default the program's own code, and nothing that somebody else wrote.
+"""Selection of files to instrument: by default the program's own code, and nothing that somebody else wrote.
 
 Every file gets a reason, so that "why is my module not watched?" has an answer (`--explain-selection`).
 """
@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import NamedTuple
 
-# What marks the top of a project, upwards from the script.
+# Files and directories that mark the top of a project, upwards from the script.
 PROJECT_MARKS = ("pyproject.toml", "setup.py", "setup.cfg", ".git", ".hg", "tox.ini", "atomsan.toml")
 
 OURSELVES = "atomsan"
@@ -27,11 +27,12 @@ class Decision(NamedTuple):
 
 
 class Selection:
-    """Decides for each module. `include` and `omit` are globs on names of modules (`pkg.*`) or on paths (`src/*`).
+    """Decides whether a module is instrumented.
 
-    What `omit` names is out, whatever `include` says. With `include`, what it names is in, wherever it is installed,
-    and nothing else is. Without, the program's own code is: what lies in the project of the script and is neither
-    installed nor part of Python.
+    `include` and `omit` are globs on names of modules (`pkg.*`) or on paths (`src/*`). A module that `omit` names is
+    out, whatever `include` says. With `include`, the modules that it names are in, wherever they are installed, and no
+    others. Without, the program's own code is in: files in the project of the script that are neither installed nor
+    part of Python.
     """
 
     def __init__(self, include: Iterable[str] = (), omit: Iterable[str] = (), project: str | None = None) -> None:

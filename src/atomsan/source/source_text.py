@@ -1,4 +1,4 @@
-"""Source as text, without `tokenize`: that may be the very module which is being imported, or that a program lacks."""
+"""Decodes source files without `tokenize`: that may be the module which is being imported, or be missing."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _COOKIE = re.compile(rb"(?:[ \t\f]*(?:#[^\r\n]*)?(?:\r\n|\r|\n))?[ \t\f]*#[^\r\n
 
 
 def decode_source(source: bytes) -> str:
-    """The text of a source that compiles: its encoding is one that Python knows, and lines end as Python ends them."""
+    """The text of a source that compiles, with the line ends that Python makes of it."""
     if source.startswith(codecs.BOM_UTF8):
         text = source.decode("utf-8-sig")
     else:

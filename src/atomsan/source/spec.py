@@ -6,10 +6,10 @@ A file in TOML, or the keys of the same names in `[tool.atomsan]`:
     not_atomic = ["bank:main", "*:run"]     # these win over `atomic`
     default    = "functions"                # what holds for regions that neither names
     [sets]
-    "Account" = ["balance", "limit"]        # fields of a class that belong together; of other traces, variables
-    "Bank" = ["accounts.balance"]           # of the objects that a field holds (`paths`)
+    "Account" = ["balance", "limit"]        # fields of a class that belong together; of other traces, locations
+    "Bank" = ["accounts.balance"]           # of the objects that a field holds (`field_paths.py`)
 
-`docs/specification.md` has the rules in words. What is here only decides; `trace/regions.py` applies it to a trace.
+`docs/specification.md` has the rules in words; `trace/regions.py` applies them to a trace.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ KEYS = ("atomic", "not_atomic", "default", "sets")
 
 @dataclass(frozen=True)
 class Specification:
-    """What is meant to be atomic. A region that `not_atomic` names is not, whatever else names it.
+    """Decides which regions are atomic. One that `not_atomic` names is not, whatever else names it.
 
     One that `atomic` names is. Of the others those of origin `outer` are not, and for the rest `default` decides by
     where they come from; where it is not given, all are atomic, unless `atomic` names some: then only those are.
@@ -97,7 +97,7 @@ class Specification:
 
 
 def read_spec(path: str | os.PathLike[str]) -> Specification:
-    """The specification in a file. What is wrong with it is said with the file and the key."""
+    """The specification in a file. Errors name the file and the key."""
     import tomllib
 
     name = os.fspath(path)

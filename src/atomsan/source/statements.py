@@ -1,4 +1,4 @@
-"""Rewriting statements: each method takes a node and gives the statement, or statements, that stand for it."""
+"""Rewrites statements: each method takes a node and returns the statement or statements that replace it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, cast
 from atomsan.source import positions, probe_nodes
 from atomsan.source.call_flow import calls_on
 from atomsan.source.expressions import ExpressionRewriter
-from atomsan.source.function_kinds import calls_out, is_outer, is_trampoline, is_trivial, takes_receiver
+from atomsan.source.function_kinds import calls_out, is_outer, is_trampoline, is_trivial, receiver_parameter
 from atomsan.source.plan import operation_placeholder
 from atomsan.source.scopes import CLASS, FUNCTION, FunctionNode
 from atomsan.source.traversal import walk
@@ -37,6 +37,8 @@ _MOST_COUNTED = 1 << 30
 
 
 class StatementRewriter(ExpressionRewriter):
+    """Has a method for each kind of statement that is rewritten."""
+
     def rewrite(self, tree: ast.AST) -> None:
         if isinstance(tree, ast.Expression):
             tree.body = self._expr(tree.body)
@@ -52,7 +54,7 @@ class StatementRewriter(ExpressionRewriter):
         for statement in statements:
             handler = _STATEMENTS.get(type(statement))
             if handler is None:
-                self._parts(statement)
+                self._rewrite_children(statement)
                 result.append(statement)
             else:
                 made = handler(self, statement)
@@ -61,7 +63,7 @@ class StatementRewriter(ExpressionRewriter):
                 else:
                     result.append(made)
             if self._stored:
-                result += self._store_marks(self._taken())
+                result += self._store_marks(self._take_stored())
             if isinstance(statement, ast.Assign):
                 self._make_certain(statement.targets)
         # what is bound in a branch or in a loop may not be so after it
@@ -69,16 +71,16 @@ class StatementRewriter(ExpressionRewriter):
         return result
 
     def _make_certain(self, targets: Iterable[ast.expr]) -> None:
-        """These have been assigned to: from here on, local variables among them have values."""
+        """Notes that these local variables are bound from here on."""
         names = [self._mangled(target.id) for target in targets if isinstance(target, ast.Name)]
         self._place.certain |= {name for name in names if self._is_local(name)}
 
     def _is_local(self, name: str) -> bool:
-        """Whether it is a variable of the function, which nothing deletes."""
+        """Whether it is a local variable of the function that is never deleted."""
         scope = self._scope
         return scope.kind == FUNCTION and scope.owner(name) is scope and name not in scope.unbound | scope.rebound
 
-    def _taken(self) -> list[tuple[ast.expr | ast.stmt, str]]:
+    def _take_stored(self) -> list[tuple[ast.expr | ast.stmt, str]]:
         stored, self._stored = self._stored, []
         return stored
 
@@ -98,7 +100,7 @@ class StatementRewriter(ExpressionRewriter):
                 node.value = self._stored_value(node.targets[0], value)
             return node
         unpacks = any(isinstance(target, ast.Tuple | ast.List) for target in node.targets)
-        node.value = self._about("unpack", node.value) if unpacks else self._expr(node.value)
+        node.value = self._tapped("unpack", node.value) if unpacks else self._expr(node.value)
         node.targets = self._exprs(node.targets)
         return node
 
@@ -114,7 +116,7 @@ class StatementRewriter(ExpressionRewriter):
             if node.value is not None:
                 node.target = cast(Any, self._expr(node.target))
             else:
-                self._parts(node.target)
+                self._rewrite_children(node.target)
         return node
 
     def _augmented(self, node: ast.AugAssign) -> ast.stmt | list[ast.stmt]:
@@ -141,12 +143,12 @@ class StatementRewriter(ExpressionRewriter):
                 probe = self._probe("aug_item", target, "", text, region, feeds)
                 node.target = probe_nodes.tap_pair(probe, value, key, target, probe_nodes.STORE)
         else:
-            self._parts(target)
+            self._rewrite_children(target)
         node.value = self._expr(node.value)
         return node
 
     def _step(self, node: ast.AugAssign) -> str:
-        """What its probe can do at once (`Probe.step`): the object can be evaluated twice, and the value before it."""
+        """The step that its probe can do at once (`Probe.step`), if evaluating the object twice makes no difference."""
         sign = _SIGNS.get(type(node.op))
         obj = node.target.value if isinstance(node.target, ast.Attribute) else None
         value = node.value
@@ -170,7 +172,7 @@ class StatementRewriter(ExpressionRewriter):
 
     def _delete(self, node: ast.Delete) -> list[ast.stmt]:
         node.targets = self._exprs(node.targets)
-        return [*self._store_marks(self._taken()), node]
+        return [*self._store_marks(self._take_stored()), node]
 
     def _import(self, node: ast.Import | ast.ImportFrom) -> ast.stmt:
         if isinstance(node, ast.ImportFrom) and node.module == "__future__":
@@ -229,7 +231,7 @@ class StatementRewriter(ExpressionRewriter):
             item.context_expr = value
             if item.optional_vars is not None:
                 item.optional_vars = self._expr(item.optional_vars)
-        marks = self._store_marks(self._taken())
+        marks = self._store_marks(self._take_stored())
         node.body = [*marks, *self._block(node.body)]
         return node
 
@@ -239,7 +241,7 @@ class StatementRewriter(ExpressionRewriter):
         region = self._loop_region(node)
         node.iter = self._iterated(node.iter, isinstance(node, ast.AsyncFor))
         node.target = self._expr(node.target)
-        marks = self._store_marks(self._taken())
+        marks = self._store_marks(self._take_stored())
         first = node.body[0]
         at = positions.first(first)
         calls, probes = calls_out(node.body), len(self.probes)
@@ -319,7 +321,7 @@ class StatementRewriter(ExpressionRewriter):
         return node
 
     def _marked(self, node: FunctionNode | ast.ClassDef, decorator: str) -> Iterator[tuple[str, list[str]]]:
-        """What a decorator of ours is given: its name, if it has one, and its texts."""
+        """The arguments of an annotation: its `name`, if it has one, and its texts."""
         for given in node.decorator_list:
             if isinstance(given, ast.Call) and self.scopes.canonical(self._scope, given.func) == decorator:
                 named = [_text_of(keyword.value) for keyword in given.keywords if keyword.arg == "name"]
@@ -346,7 +348,7 @@ class StatementRewriter(ExpressionRewriter):
                 or any((self._place.qualname, line) in self._entries for line in lines)
             )
             self._function_region(node, body, origin, [f"!{line}" for line in calls_on(body, parameters)])
-            receiver = takes_receiver(node) if has_receiver else None
+            receiver = receiver_parameter(node) if has_receiver else None
             node.body = [*node.body[:start], *self._function_body(node, body, receiver)]
         self._leave(before)
         return node
@@ -381,12 +383,12 @@ class StatementRewriter(ExpressionRewriter):
 
 
 def _text_of(node: ast.expr) -> str:
-    """The text that a constant is, or nothing."""
+    """The text of a constant; empty if it is none."""
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
 
 
 def _has_loop(body: Iterable[ast.stmt]) -> bool:
-    """Whether there is a loop in a function, functions and classes in it aside."""
+    """Whether a function has a loop, not counting functions and classes in it."""
     todo: list[ast.AST] = list(body)
     while todo:
         node = todo.pop()

@@ -25,7 +25,7 @@ from atomsan.source.cache import CodeCache
 from atomsan.source.compiler_warnings import CompilerWarnings
 from atomsan.source.field_paths import hops, pattern_of
 from atomsan.source.instrument import bind, compile_instrumented
-from atomsan.source.invocations import Invocations, is_among, position_of
+from atomsan.source.invocations import Invocations, is_invoked_by, position_of
 from atomsan.source.loading import Adapter, ImportHook, Preparation
 from atomsan.source.selection import OURSELVES, Decision, Selection
 
@@ -216,7 +216,7 @@ class Session:
             except (SyntaxError, ValueError, RecursionError):
                 self._invocations[file] = None
         known = self._invocations[file]
-        return known is not None and is_among(called, known.at(position_of(caller, instruction)))
+        return known is not None and is_invoked_by(called, known.at(position_of(caller, instruction)))
 
     def _dynamic(self, text: str | bytes, mode: str, namespace: dict[str, Any], flags: int) -> Any:
         """Code for a text that the program is about to run, or the text itself if it has to run as it is."""

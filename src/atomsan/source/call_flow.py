@@ -139,7 +139,7 @@ class _ResultFlow:
         then, self._holds = self._holds, before
         self.block(node.orelse, under)
         self._join(then)
-        # What follows an early exit stands under its condition.
+        # Statements after an early exit stand under its condition.
         if isinstance(node.body[-1], _ENDS) or (node.orelse and isinstance(node.orelse[-1], _ENDS)):
             self._under |= under
 

@@ -1,4 +1,4 @@
-"""What is known of the methods and functions of built-in types: one row each, and the sets derived from the rows.
+"""Table of the methods and functions of built-in types: one row each, and the sets derived from the rows.
 
 A row has the effect on locations (for the probes), what stays private (for the escape analysis) and what commutes (for
 judging violations). To add a method is one line in `METHOD_TABLE` and one in `tests/source/test_effects.py`, where
@@ -70,7 +70,7 @@ class Method(NamedTuple):
     takes_key: bool = False
     """The first argument is a key though no step is about its element."""
     changes: str = ""
-    """What it does to single elements: `adds key` (to a mapping), `adds place` (to a sequence), `adds value` (to a
+    """The change to single elements: `adds key` (to a mapping), `adds place` (to a sequence), `adds value` (to a
     set), `removes value` (from a sequence)."""
     commutes: tuple[str, ...] = ()
     """The groups it belongs to."""
@@ -204,7 +204,7 @@ class Call(NamedTuple):
     effect: Effect
     """On that argument."""
     does: str = ""
-    """What a call with -1 is: `attribute read|write|delete|ask`, `item read|write|delete|ask`, `augment METHOD`,
+    """The kind of a call with -1: `attribute read|write|delete|ask`, `item read|write|delete|ask`, `augment METHOD`,
     `each` (the effect is on every argument), `second` (on the second), `iterate` (lazily, over every argument)."""
     borrows: str = ""
     """The arguments that it neither returns nor keeps: `all`; `first`, because it stores or returns the others;
@@ -376,7 +376,7 @@ READS_ARGUMENT = frozenset(
 
 # --- For the escape analysis ---
 
-# What makes a new container. The types are exactly these, so that a method is the built-in one.
+# Functions that make a new container. The types are exactly these, so that a method is the built-in one.
 MAKERS = frozenset(name for name, call in FUNCTION_TABLE.items() if call.makes)
 # The methods of such containers that neither return nor keep them.
 BORROWING_METHODS = frozenset(
@@ -405,7 +405,7 @@ def _changing(how: str) -> frozenset[str]:
 
 # No store makes an element of a list, so what makes one shows that the container is a mapping.
 MAKES_KEY = _changing("adds key")
-# What only sequences have.
+# Only sequences have these.
 MAKES_PLACE = _changing("adds place")
 _ADDS_VALUE = _changing("adds value")
 # By value, and it moves what stands behind that.

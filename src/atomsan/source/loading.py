@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Preparation(NamedTuple):
-    """What another tool does to the source of a module before it runs: pytest rewrites assertions."""
+    """The rewriting of a module by another tool before it runs: pytest rewrites assertions."""
 
     key: str
     """Names the tool and its version, as a part of the cache's key."""
@@ -34,7 +34,7 @@ class ModuleCompiler(Protocol):
         ...
 
 
-# For a module that another tool's hook found: what that tool does to it. None: this adapter does not know it.
+# For a module that another tool's hook found: the rewriting by that tool. None: this adapter does not know the tool.
 Adapter = Callable[[ModuleSpec], Preparation | None]
 
 

@@ -63,8 +63,7 @@ A generator that is closed, or that is thrown into, at a yield runs `end` withou
 not open in the thread means nothing.
 """
 
-from __future__ import annotations
-
+# Annotations are evaluated here: as texts, NamedTuple would compile each one, at the start of every recorded program.
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple

@@ -18,7 +18,7 @@ Node = ast.expr | ast.stmt
 
 LOAD, STORE, DELETE = ast.Load(), ast.Store(), ast.Del()
 
-# What is new each time it is evaluated, or cannot change: nothing in it is shared. The compiler also warns about some
+# New each time they are evaluated, or constant: nothing in them is shared. The compiler also warns about some
 # operations on these, and would no longer if they stood in a probe.
 FRESH = (
     *(ast.Constant, ast.Tuple, ast.List, ast.Dict, ast.Set, ast.ListComp, ast.SetComp, ast.DictComp),

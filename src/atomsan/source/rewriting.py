@@ -24,7 +24,7 @@ class Place:
         self.qualname = qualname
         self.node = node
         self.inner_prefix = inner_prefix
-        """What the qualified names of functions in here begin with."""
+        """The prefix of the qualified names of functions in here."""
         self.region = -1
         self.suspends = False
         """A generator whose region ends at each yield."""

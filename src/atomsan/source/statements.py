@@ -30,8 +30,8 @@ _INPLACE = {
     ast.BitAnd: "iand",
 }
 
-# What a probe does at once, if it is numbers that are added. To subtract a constant is to add its opposite; of floats,
-# too, which have integers up to this as they are, but for zero, of which they have two.
+# Operators that a probe applies to numbers in one step. To subtract a constant is to add its opposite, also for floats:
+# they represent integers up to this exactly, but for zero, of which they have two.
 _SIGNS = {ast.Add: "+", ast.Sub: "-"}
 _MOST_COUNTED = 1 << 30
 

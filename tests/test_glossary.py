@@ -15,6 +15,7 @@ import pytest
 
 import atomsan
 from atomsan import types
+from atomsan.checkers import results
 from atomsan.checkers.registry import CHECKERS
 from atomsan.checkers.results import Edge
 from atomsan.config import OPTIONS
@@ -88,8 +89,8 @@ ORIGINS = {*regions.OURS, *spec.ALWAYS, *spec.NEVER, *symbols.DEFAULTS.values()}
 PATTERN_NAMES = {row.name for row in (*patterns.PATTERNS, patterns.CYCLE)}
 WORDS = {op.word for op in Op}
 VALUES = {
-    *typing.get_args(report.Verdict),
-    *typing.get_args(finding.Status),
+    *typing.get_args(results.Verdict),
+    *typing.get_args(results.Status),
     *typing.get_args(finding.Kind),
     *map(str, Edge),
 }

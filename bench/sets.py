@@ -19,7 +19,7 @@ from harness import Row, best, command
 from atomsan.checkers.atomic_sets import Method, SetChecking
 from atomsan.checkers.engines._aerodrome import AeroDrome
 from atomsan.checkers.engines._patterns import Patterns
-from atomsan.checkers.sets import Prefixes, SetModel
+from atomsan.checkers.set_model import Prefixes, SetModel
 from atomsan.checkers.units import RowKind, Rows
 from atomsan.flow.sets import AT_ONCE
 from atomsan.trace.events import BATCH_EVENTS, Batch, Op

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from atomsan.checkers.flat import INNER, NOTHING
+from atomsan.checkers.flattening import INNER, NOTHING
 from atomsan.trace.events import Op
 
 SOURCE = Path(__file__).parent.parent / "src" / "atomsan"

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
-    from atomsan.checkers.flat import FlatBatch
+    from atomsan.checkers.flattening import FlatBatch
     from atomsan.checkers.results import Result
     from atomsan.errors import Place
     from atomsan.trace.events import Batch
@@ -56,7 +56,7 @@ class EventSink(Protocol):
 class Checker(Protocol):
     """Looks at the events of a trace, in order, and says what it found. One object checks one trace.
 
-    Events come flattened (see `checkers.flat`): only outermost acquires, releases, begins and ends are
+    Events come flattened (see `checkers.flattening`): only outermost acquires, releases, begins and ends are
     events, and what is open at the end of the trace is ended there. A checker is an engine in
     `checkers/engines` that knows numbers only, and a thin class around it that opens with its paper and where
     it departs from it.

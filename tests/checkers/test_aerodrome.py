@@ -15,7 +15,7 @@ import atomsan
 from atomsan import TraceBuilder
 from atomsan.checkers.aerodrome import AeroDromeChecker
 from atomsan.checkers.engines._aerodrome import AeroDrome
-from atomsan.checkers.flat import FlatBatch, flattened
+from atomsan.checkers.flattening import FlatBatch, flattened
 from atomsan.checkers.loop import run_checkers
 from atomsan.checkers.results import Edge, Result
 from atomsan.trace.generator import generate, options_for

@@ -12,7 +12,7 @@ import pytest
 import atomsan
 from atomsan.checkers.doublechecker import DoubleChecker
 from atomsan.checkers.engines._velodrome import Projection, Velodrome
-from atomsan.checkers.flat import flattened
+from atomsan.checkers.flattening import flattened
 from atomsan.checkers.loop import ONCE, run_checkers
 from atomsan.checkers.results import Result, Transaction
 from atomsan.checkers.velodrome import VelodromeChecker, feed_engine

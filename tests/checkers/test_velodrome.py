@@ -15,7 +15,7 @@ import pytest
 import atomsan
 from atomsan import TraceBuilder
 from atomsan.checkers.engines._velodrome import Velodrome
-from atomsan.checkers.flat import FlatBatch, flattened
+from atomsan.checkers.flattening import FlatBatch, flattened
 from atomsan.checkers.loop import run_checkers
 from atomsan.checkers.results import Edge, Result, Step, Transaction, Witness
 from atomsan.checkers.velodrome import VelodromeChecker

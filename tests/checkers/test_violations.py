@@ -17,7 +17,7 @@ import atomsan
 from atomsan import TraceBuilder
 from atomsan.checkers.davida import DavidaChecker
 from atomsan.checkers.engines._violations import ViolationEngine
-from atomsan.checkers.flat import FlatBatch, flattened
+from atomsan.checkers.flattening import FlatBatch, flattened
 from atomsan.checkers.regiontrack import RegionTrackChecker
 from atomsan.checkers.registry import CHECKERS
 from atomsan.checkers.results import NO_REGION, Edge, Result, Transaction, TransactionList, Witness

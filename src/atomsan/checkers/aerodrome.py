@@ -12,7 +12,7 @@ from atomsan.checkers.results import Closing, Edge, Result, Transaction
 from atomsan.trace.events import Op
 
 if TYPE_CHECKING:
-    from atomsan.checkers.flat import FlatBatch
+    from atomsan.checkers.flattening import FlatBatch
 
 # Why an event comes after the one it takes from. Of a write it may also be that the other is a read.
 _EDGES = {

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from atomsan.checkers.engines._patterns import Patterns
     from atomsan.checkers.engines._projection import Projection
     from atomsan.checkers.results import Status
-    from atomsan.checkers.sets import SetModel
+    from atomsan.checkers.set_model import SetModel
     from atomsan.checkers.violating_units import ViolatingUnits
     from atomsan.trace.events import Batch, Column, OpColumn
 

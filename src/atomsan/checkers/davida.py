@@ -1,7 +1,7 @@
 """Davida: every transaction that is not atomic, and every violation with a witness.
 
 Paper: davida-2022. Departures: see `engines/_violations.pyx`; and AeroDrome decides whether the trace is
-serializable (why, in `violating`).
+serializable (why, in `violation_checker`).
 
 The counters are those of the paper's tables III to VI. `witnesses` is `violations`: each has one. Of those that look
 the same the result has the first, with a count. `distinct_witnesses` are sequences of transactions, of which at most
@@ -11,7 +11,7 @@ the first million of a transaction are told apart.
 from __future__ import annotations
 
 from atomsan.checkers.results import Edge, Result, Step, Transaction, Witness
-from atomsan.checkers.violating import ViolatingChecker
+from atomsan.checkers.violation_checker import ViolatingChecker
 
 # The engine numbers them in this order.
 _EDGES = tuple(Edge)

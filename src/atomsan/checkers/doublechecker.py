@@ -31,7 +31,7 @@ from atomsan.checkers.results import Result
 from atomsan.checkers.velodrome import feed_engine, result_of
 
 if TYPE_CHECKING:
-    from atomsan.checkers.flat import FlatBatch
+    from atomsan.checkers.flattening import FlatBatch
 
 BUCKET_BITS = 16
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from atomsan.checkers.results import Result
 
 if TYPE_CHECKING:
-    from atomsan.checkers.flat import FlatBatch
+    from atomsan.checkers.flattening import FlatBatch
 
 
 class EmptyChecker:

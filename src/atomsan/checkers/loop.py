@@ -12,14 +12,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from atomsan.checkers.flat import Flattening
+from atomsan.checkers.flattening import Flattening
 from atomsan.trace.monitor import Monitor
 from atomsan.trace.trace import Trace
 from atomsan.trace.worker import Worker
 from atomsan.types import RepeatingChecker
 
 if TYPE_CHECKING:
-    from atomsan.checkers.flat import FlatBatch, Noted
+    from atomsan.checkers.flattening import FlatBatch, Noted
     from atomsan.checkers.results import Result
     from atomsan.types import Checker, EventSource
 

@@ -17,7 +17,7 @@ from atomsan.checkers.engines._velodrome import Velodrome
 from atomsan.checkers.results import Edge, Result, Step, Transaction, Witness
 
 if TYPE_CHECKING:
-    from atomsan.checkers.flat import FlatBatch
+    from atomsan.checkers.flattening import FlatBatch
     from atomsan.trace.events import OpColumn
 
 # The engine numbers them in this order.

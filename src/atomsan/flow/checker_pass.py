@@ -12,14 +12,14 @@ import numpy as np
 
 from atomsan.checkers.loop import Answers, run_checkers
 from atomsan.checkers.registry import Capability, chosen, made
-from atomsan.checkers.sets import Only
+from atomsan.checkers.set_model import MeetingPoints
 from atomsan.flow.trace_input import CHECKED_AT_ONCE
 from atomsan.trace.events import Op
 from atomsan.types import RepeatingChecker
 
 if TYPE_CHECKING:
-    from atomsan.checkers.flat import FlatBatch
-    from atomsan.checkers.meeting import Meeting
+    from atomsan.checkers.flattening import FlatBatch
+    from atomsan.checkers.meetings import MeetingFinder
     from atomsan.checkers.registry import Entry
     from atomsan.checkers.results import Result
     from atomsan.findings.making import TraceNames
@@ -60,22 +60,22 @@ class CheckerPass:
         self._has_beside = beside is not None
         self._has_data_only = with_data_only and is_recorded
         if self._has_data_only:
-            from atomsan.checkers.lens import DataOnly
+            from atomsan.checkers.data_only import DataOnly
 
             finder = chosen(Capability.VIOLATIONS, Capability.WITNESSES, Capability.LEAN)
             self._checkers.append(DataOnly(finder.make(serializability=False)))
-        self._meeting: Meeting | None = None
+        self._meeting: MeetingFinder | None = None
         if with_meetings and is_recorded:
-            from atomsan.checkers.meeting import Meeting
+            from atomsan.checkers.meetings import MeetingFinder
 
-            self._meeting = Meeting()
+            self._meeting = MeetingFinder()
             self._checkers.append(self._meeting)
         if first:
             self._checkers = [one if isinstance(one, RepeatingChecker) else FirstOnly(one) for one in self._checkers]
         names_only = (one.can(Capability.VIOLATIONS) and not one.can(Capability.WITNESSES) for one in entries)
         self.begins = Begins(keep=any(names_only))
         self._answers = Answers([])
-        self.meetings: Only | None = None
+        self.meetings: MeetingPoints | None = None
         """Where transactions of different threads meet, if that was collected."""
         self.seconds = 0.0
         self.stopped: str | None = None
@@ -90,7 +90,7 @@ class CheckerPass:
             )
         finally:
             if self._meeting is not None:
-                self.meetings = Only(*self._meeting.found())
+                self.meetings = MeetingPoints(*self._meeting.found())
                 self._meeting = None
             self._checkers = []  # what they know is in the results, and the next pass can do with the memory
         self.seconds = time.monotonic() - start

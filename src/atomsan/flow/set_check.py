@@ -23,7 +23,7 @@ from atomsan.checkers.atomic_sets import (
     pattern_in,
     witness_of,
 )
-from atomsan.checkers.sets import Declared, Layout, Marking, NameGlobs, Objects, Only, Prefixes, SetModel
+from atomsan.checkers.set_model import Declared, Layout, Marking, MeetingPoints, NameGlobs, Objects, Prefixes, SetModel
 from atomsan.checkers.violating_units import ViolatingUnits
 from atomsan.findings.report import SetFacts
 from atomsan.flow.passes import Pass, execute
@@ -60,7 +60,7 @@ class SetCheck:
         sets: Sets | None = None,
         declared: Sets | None = None,
         *,
-        only: Only | None = None,
+        only: MeetingPoints | None = None,
     ) -> None:
         """With `only`, sets are left out in which nothing can be wrong. The symbols of the trace must be complete."""
         self._trace = trace

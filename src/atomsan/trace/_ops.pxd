@@ -12,6 +12,6 @@ cdef enum:
     END = 7
     POST = 8
     TAKE = 9
-    # what `checkers.flat` makes of some of them
+    # what `checkers.flattening` makes of some of them
     NOTHING = 10
     INNER = 11

@@ -33,7 +33,7 @@ MARKED = frozenset({"annotated", "foreign"})
 ALL = "*"
 
 
-class Belongs(NamedTuple):
+class Membership(NamedTuple):
     """A set, and the kind of sets that it is of."""
 
     set: str
@@ -46,10 +46,10 @@ class Layout(Protocol):
     learns: bool
     """Whether a region is a unit on the sets that its own code touches, whatever `mark` says."""
 
-    fixed: Sequence[Belongs]
+    fixed: Sequence[Membership]
     """The sets that there are in any case."""
 
-    def sets_of(self, locations: SymbolTable, location: int) -> Sequence[Belongs]:
+    def sets_of(self, locations: SymbolTable, location: int) -> Sequence[Membership]:
         """The sets that a location is in."""
         ...
 
@@ -62,10 +62,10 @@ class Prefixes:
     """For traces without structure: one set for each prefix before the last dot, and each region a unit on all."""
 
     learns = False
-    fixed: Sequence[Belongs] = ()
+    fixed: Sequence[Membership] = ()
 
-    def sets_of(self, locations: SymbolTable, location: int) -> Sequence[Belongs]:
-        return (Belongs(locations[location].rpartition(".")[0] or ALL, ""),)
+    def sets_of(self, locations: SymbolTable, location: int) -> Sequence[Membership]:
+        return (Membership(locations[location].rpartition(".")[0] or ALL, ""),)
 
     def mark(self, on: Matrix, regions: SymbolTable, kinds: Sequence[str]) -> None:
         on[:] = 1
@@ -81,14 +81,14 @@ class Declared:
 
     def __init__(self, sets: Mapping[str, Iterable[str]], declared: Mapping[str, Iterable[str]] | None = None) -> None:
         self._sets = {name: NameGlobs(globs) for name, globs in sets.items()}
-        self.fixed: Sequence[Belongs] = [Belongs(name, name) for name in self._sets]
+        self.fixed: Sequence[Membership] = [Membership(name, name) for name in self._sets]
         self._declared = (
             None if declared is None else [(NameGlobs([region]), set(on)) for region, on in declared.items()]
         )
 
-    def sets_of(self, locations: SymbolTable, location: int) -> Sequence[Belongs]:
+    def sets_of(self, locations: SymbolTable, location: int) -> Sequence[Membership]:
         name = locations[location]
-        return [Belongs(set_name, set_name) for set_name, names in self._sets.items() if name in names]
+        return [Membership(set_name, set_name) for set_name, names in self._sets.items() if name in names]
 
     def mark(self, on: Matrix, regions: SymbolTable, kinds: Sequence[str]) -> None:
         if self._declared is None:
@@ -116,7 +116,7 @@ class Objects:
     """
 
     learns = True
-    fixed: Sequence[Belongs] = ()
+    fixed: Sequence[Membership] = ()
 
     def __init__(
         self,
@@ -134,23 +134,23 @@ class Objects:
         self._taken: dict[str, set[str]] = {}
         """By kind, the classes of objects that sets of this kind have taken something of."""
 
-    def sets_of(self, locations: SymbolTable, location: int) -> Sequence[Belongs]:
+    def sets_of(self, locations: SymbolTable, location: int) -> Sequence[Membership]:
         of = locations.get(location, "owner") or locations.get(location, "object")
         if of is None:
-            return (Belongs(locations[location], ""),)
+            return (Membership(locations[location], ""),)
         kind = class_of(of)
         divided = [rule for rule in self._divided if kind in rule.classes]
         if not divided and not self.spans:
-            return (Belongs(of, kind),)
+            return (Membership(of, kind),)
         field = self._field(locations, location, kind)
-        found = [Belongs(f"{of}{rule.suffix}", kind) for rule in divided if rule.takes(field)]
+        found = [Membership(f"{of}{rule.suffix}", kind) for rule in divided if rule.takes(field)]
         if self.spans:
             found += self._spanning(of, kind, field)
         if found:
             return list(dict.fromkeys(found))
-        return (Belongs(f"{of}.{field}" if divided else of, kind),)
+        return (Membership(f"{of}.{field}" if divided else of, kind),)
 
-    def _spanning(self, of: str, kind: str, field: str) -> Iterable[Belongs]:
+    def _spanning(self, of: str, kind: str, field: str) -> Iterable[Membership]:
         """The sets of other objects, and of this one, that a field of an object is reached by."""
         if self._reached is None:
             self._reached = _reached_from(self._divided, self._holders)
@@ -261,7 +261,7 @@ class _Rule:
 class _Reached(NamedTuple):
     """An object is reached from the one whose set this is, by so many parts of the path."""
 
-    belongs: Belongs
+    belongs: Membership
     path: _Path
     matched: int
 
@@ -283,13 +283,13 @@ def _reached_from(rules: Sequence[_Rule], holders: Mapping[str, Sequence[str]]) 
             if kind in rule.classes:
                 for path in rule.paths:
                     if path.goes_on:
-                        _spread(start, Belongs(f"{start}{rule.suffix}", kind), path, held, reached)
+                        _spread(start, Membership(f"{start}{rule.suffix}", kind), path, held, reached)
     return {of: list(ways) for of, ways in reached.items()}
 
 
 def _spread(
     start: str,
-    belongs: Belongs,
+    belongs: Membership,
     path: _Path,
     held: Mapping[str, Sequence[tuple[str, str]]],
     reached: dict[str, dict[_Reached, None]],
@@ -332,14 +332,14 @@ class NameGlobs:
         return name in self._literal or self._globs.fullmatch(name) is not None
 
 
-class Only(NamedTuple):
+class MeetingPoints(NamedTuple):
     """The locations that transactions of different threads meet at, and those that several threads use."""
 
     meeting: npt.NDArray[np.bool_]
     shared: npt.NDArray[np.bool_]
 
 
-def _wanted(locations: SymbolTable, layout: Layout, only: Only) -> list[int]:
+def _wanted(locations: SymbolTable, layout: Layout, only: MeetingPoints) -> list[int]:
     """The locations of the sets in which there is a meeting; those that one thread alone uses make no conflicts."""
     sets = {
         belongs.set
@@ -358,7 +358,7 @@ class SetModel:
     `grow` it whenever the symbols may have grown.
     """
 
-    def __init__(self, symbols: Symbols, layout: Layout, only: Only | None = None) -> None:
+    def __init__(self, symbols: Symbols, layout: Layout, only: MeetingPoints | None = None) -> None:
         self.layout = layout
         self._wanted = None if only is None else _wanted(symbols.locations, layout, only)
         self.names: list[str] = []

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from atomsan.checkers.flat import NOTHING
+from atomsan.checkers.flattening import NOTHING
 from atomsan.trace.events import Op
 
 if TYPE_CHECKING:
-    from atomsan.checkers.flat import FlatBatch
+    from atomsan.checkers.flattening import FlatBatch
     from atomsan.checkers.results import Result
     from atomsan.types import Checker
 

@@ -14,7 +14,7 @@ from atomsan.checkers.engines._violations import ViolationEngine
 from atomsan.checkers.results import Result, TransactionList
 
 if TYPE_CHECKING:
-    from atomsan.checkers.flat import FlatBatch
+    from atomsan.checkers.flattening import FlatBatch
 
 
 class ViolatingChecker:

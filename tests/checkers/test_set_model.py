@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from atomsan.checkers.atomic_sets import Learning, Units
-from atomsan.checkers.sets import Marking, Objects, SetModel
+from atomsan.checkers.set_model import Marking, Objects, SetModel
 from atomsan.checkers.units import RowKind
 from atomsan.errors import InputError
 from atomsan.trace.events import Batch, Op

@@ -8,7 +8,7 @@ import pytest
 import atomsan
 from atomsan import TraceBuilder
 from atomsan.checkers.empty import EmptyChecker
-from atomsan.checkers.flat import INNER, NOTHING, flattened
+from atomsan.checkers.flattening import INNER, NOTHING, flattened
 from atomsan.checkers.loop import run_checkers
 from atomsan.trace.events import Op
 from atomsan.trace.trace import Trace

@@ -8,8 +8,8 @@ import atomsan
 from atomsan import Specification
 from atomsan.checkers.atomic_sets import Learning, Units
 from atomsan.checkers.loop import run_checkers
-from atomsan.checkers.meeting import Meeting
-from atomsan.checkers.sets import Declared, Only, SetModel
+from atomsan.checkers.meetings import MeetingFinder
+from atomsan.checkers.set_model import Declared, MeetingPoints, SetModel
 from atomsan.checkers.units import Rows
 from atomsan.flow.set_check import SetCheck, Sets
 from atomsan.flow.trace_input import TraceInput
@@ -18,13 +18,13 @@ from checkers.set_rows import random_case
 from flow.test_sets import built
 
 
-def meetings(trace: atomsan.Trace) -> Only:
-    meeting = Meeting()
+def meetings(trace: atomsan.Trace) -> MeetingPoints:
+    meeting = MeetingFinder()
     run_checkers(trace, [meeting])
-    return Only(*meeting.found())
+    return MeetingPoints(*meeting.found())
 
 
-def broken(trace: atomsan.Trace, sets: Sets, declared: Sets | None, only: Only | None) -> set[str]:
+def broken(trace: atomsan.Trace, sets: Sets, declared: Sets | None, only: MeetingPoints | None) -> set[str]:
     run = SetCheck(TraceInput(trace, Specification()), Monitor(), "projection", sets, declared, only=only).run()
     assert run.checking is not None
     return {run.model.names[number] for number in run.checking.broken()}

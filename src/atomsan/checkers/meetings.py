@@ -11,12 +11,12 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from atomsan.checkers.flat import FlatBatch
+    from atomsan.checkers.flattening import FlatBatch
 
     Flags = npt.NDArray[np.bool_]
 
 
-class Meeting:
+class MeetingFinder:
     """Is fed as a checker is, and decides nothing."""
 
     name = "meetings"

@@ -539,7 +539,7 @@ def test_repeated_runs_are_merged(atomsan: Atomsan) -> None:
 
 
 def test_the_seed_of_a_repeated_run_goes_up(atomsan: Atomsan, monkeypatch: pytest.MonkeyPatch) -> None:
-    from atomsan import running
+    from atomsan.flow import run as running
 
     seeds = []
     real = running.recorded

@@ -65,7 +65,7 @@ def test_imports_follow_the_flow(path: Path) -> None:
 
 def test_the_rooms_are_those_of_the_design() -> None:
     rooms = {path.name for path in SOURCE.iterdir() if path.is_dir() and path.name != "__pycache__"}
-    assert rooms <= set(ROOMS) - {"leaves", "config"}
+    assert rooms <= set(ROOMS) - {"leaves"}
 
 
 def test_every_compiled_module_has_its_types_beside_it() -> None:

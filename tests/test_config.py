@@ -7,7 +7,10 @@ from typing import Any
 
 import pytest
 
-from atomsan.config import ARGUMENTS, OPTIONS, Settings, find_settings, options_of, resolved
+from atomsan.cli.arguments import ARGUMENTS
+from atomsan.cli.option_help import metavar
+from atomsan.config.settings import Settings, find_settings, resolved
+from atomsan.config.table import OPTIONS, options_of
 from atomsan.errors import InputError
 from cli.running import assert_refused, process
 
@@ -174,11 +177,11 @@ def test_the_table_is_sound() -> None:
     for option in OPTIONS:
         assert option.example.startswith((option.flag, f"{option.short} ")), option.name
         assert option.help.endswith("."), option.name
-        assert option.is_switch or option.shown_metavar, option.name
+        assert option.is_switch or metavar(option), option.name
         assert option.name.isidentifier()
         if not option.is_switch:
             example = option.example.split(maxsplit=1)[1]
-            option.parsed([example] if option.repeated else example)
+            option.from_command_line([example] if option.repeated else example)
     for verb in {verb for option in OPTIONS for verb in option.verbs}:
         names = [row.name for row in (*OPTIONS, *ARGUMENTS) if verb in row.verbs]
         assert len(names) == len(set(names)), verb

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import pytest
 
 import atomsan.pytest_plugin
-from atomsan.pytest_plugin import Wanted
+from atomsan.pytest_plugin import MarkerOptions
 
 # One account whose every access is locked. `deposit` reads and writes it in two critical sections, `add` in one.
 BANK = """
@@ -624,7 +624,7 @@ def test_the_command_line_wins_over_the_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "settings", "said"),
     [
-        (["--atomsan-report=out.html"], "", "out.html: a report is written to a file in .json or .txt"),
+        (["--atomsan-report=out.html"], "", "out.html: a result is written to a file in .json or .txt"),
         (["--atomsan-report=no/out.json"], "", "no/out.json: cannot be written: there is no directory "),
         (["--atomsan-spec=no.toml"], "", "no.toml: cannot be read: No such file or directory"),
         ([], "nois = true", "pyproject.toml: 'nois' is not an option (did you mean noise?)"),
@@ -677,12 +677,12 @@ def test_a_wrong_marker_is_said_by_workers_too(tmp_path: Path) -> None:
 )
 def test_what_is_wrong_with_a_marker(given: dict[str, Any], said: str) -> None:
     with pytest.raises(ValueError, match=re.escape(said)):
-        Wanted(True, False, 0, 1, (), ()).changed(given)
+        MarkerOptions(True, False, 0, 1, (), ()).changed(given)
 
 
 def test_regions_of_several_markers_add_up() -> None:
-    wanted = Wanted(True, False, 0, 1, (), ("a",)).changed({"not_atomic": "b", "repeat": 2})
-    assert wanted == Wanted(True, False, 0, 2, (), ("a", "b"))
+    wanted = MarkerOptions(True, False, 0, 1, (), ("a",)).changed({"not_atomic": "b", "repeat": 2})
+    assert wanted == MarkerOptions(True, False, 0, 2, (), ("a", "b"))
 
 
 def test_a_report_that_cannot_be_written_at_the_end(tmp_path: Path) -> None:
@@ -699,4 +699,4 @@ def test_the_page_has_every_option() -> None:
     atomsan.pytest_plugin.pytest_addoption(parser)
     flags = {option.names()[0] for option in parser.getgroup("atomsan").options}
     assert flags == set(re.findall(r"`(--atomsan[-\w]*)", page.split("## Options")[1].split("##")[0]))
-    assert all(f"{name}=" in page for name in Wanted._fields)
+    assert all(f"{name}=" in page for name in MarkerOptions._fields)

@@ -7,13 +7,14 @@ What passes from the trace on is an `EventSource`; what a trace is stored throug
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from atomsan.checkers.flattening import FlatBatch
     from atomsan.checkers.results import Result
     from atomsan.errors import Place
+    from atomsan.findings.report import Report
     from atomsan.trace.events import Batch
     from atomsan.trace.meta import TraceMeta
     from atomsan.trace.symbols import Symbols
@@ -79,4 +80,20 @@ class RepeatingChecker(Checker, Protocol):
 
     def again(self) -> bool:
         """The end of the trace has come, and `feed` has never said True. True: feed all of it once more."""
+        ...
+
+
+class Reporter(Protocol):
+    """Renders reports in one format: data in, text out. Modules of `reports/` do; `reports.registry` lists them."""
+
+    def render(self, reports: Sequence[Report], *, limit: int | None = None, with_notes: bool = False) -> str:
+        """One document about all reports.
+
+        A format for people shows at most `limit` findings of each, and notes only if asked to; one for programs has
+        everything.
+        """
+        ...
+
+    def merge(self, documents: Sequence[str]) -> str:
+        """One document from several that `render` made of one report each, possibly in other processes."""
         ...

@@ -10,8 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from atomsan.cli.arguments import arguments_of
 from atomsan.cli.main import VERBS
-from atomsan.config import GENERATOR_KINDS, OPTIONS, PRESETS, Option, arguments_of, options_of
+from atomsan.cli.option_groups import GROUPS
+from atomsan.cli.option_help import default, spelling
+from atomsan.config.checking import SET_METHODS
+from atomsan.config.generating import GENERATOR_KINDS, PRESETS
+from atomsan.config.option import Option
+from atomsan.config.table import OPTIONS, options_of
 from cli.running import Atomsan
 
 PAGE = (Path(__file__).parents[2] / "docs" / "cli.md").read_text()
@@ -28,15 +34,15 @@ def section(verb: str) -> str:
 
 
 def spellings(verb: str) -> set[str]:
-    return set().union(*(options_in(option.spelling) for option in options_of(verb).values()))
+    return set().union(*(options_in(spelling(option)) for option in options_of(verb).values()))
 
 
 def documented(verb: str) -> str:
     """The table of a verb's options as it should stand in the page."""
     lines = ["| option | means | example | default |", "|---|---|---|---|"]
     for option in options_of(verb).values():
-        spelling = option.spelling.replace("|", "\\|")
-        lines.append(f"| `{spelling}` | {option.help} | `{option.example}` | {option.shown_default} |")
+        shown = spelling(option).replace("|", "\\|")
+        lines.append(f"| `{shown}` | {option.help} | `{option.example}` | {default(option)} |")
     return "\n".join(lines) + "\n"
 
 
@@ -85,6 +91,10 @@ def test_functions_take_what_the_tables_say(verb: str) -> None:
     function = getattr(import_module(f"atomsan.cli.{verb}"), verb)
     hints = typing.get_type_hints(function)
     hints.pop("return")
+    for name in GROUPS.keys() & hints.keys():
+        group = hints.pop(name)
+        assert group is GROUPS[name]
+        hints |= typing.get_type_hints(group, vars(import_module(group.__module__)))
     sizes = hints.pop("sizes", None)
     for argument in arguments_of(verb).values():
         assert hints.pop(argument.name) == (list[str] if argument.repeated else str)
@@ -116,8 +126,14 @@ def test_the_options_of_generate_are_those_of_the_generator() -> None:
     assert inspect.signature(preset).parameters["scale"].default == float(options_of("generate")["scale"].default_text)
 
 
+def test_the_methods_of_sets_are_those_of_the_flow() -> None:
+    from atomsan.flow.sets import Method
+
+    assert typing.get_args(Method) == SET_METHODS
+
+
 def test_exit_codes_stand_in_the_page() -> None:
-    from atomsan.cli.exits import Exit
+    from atomsan.cli.exit_codes import Exit
 
     codes = PAGE.partition("## Exit codes")[2].partition("\n## ")[0]
     assert [int(code) for code in re.findall(r"^\| (\d+) \|", codes, re.M)] == list(Exit)

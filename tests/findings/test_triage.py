@@ -15,7 +15,7 @@ from atomsan import Report
 from atomsan.findings.finding import Finding
 from atomsan.findings.judging import ACROSS, COMMUTES
 from atomsan.findings.triage import MOST_MERGES, MOST_ROWS, triage
-from atomsan.reports.text import as_text
+from atomsan.reports.text import render
 from cli.running import environment, process
 from findings.test_judging import finding as made
 from findings.test_judging import step
@@ -343,8 +343,8 @@ def test_no_table_where_there_is_nothing_to_say() -> None:
 def test_merges_are_shown_with_the_notes() -> None:
     note = finding(ACROSS_OBJECTS, why=ACROSS)
     report = replace(atomsan.check(atomsan.parse("T:r(x)")), notes=[note], sets={})
-    assert "across sets" not in as_text([report])
-    assert as_text([report], with_notes=True).endswith(
+    assert "across sets" not in render([report])
+    assert render([report], with_notes=True).endswith(
         "what is across sets, and the lines for the specification that make findings of it:\n"
         "  once in 1 note: m:f on A.x, B.y\n"
         '      atomic = ["m:f"]\n'

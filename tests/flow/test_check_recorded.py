@@ -11,7 +11,7 @@ from atomsan import Report, Specification, Trace, TraceBuilder
 from atomsan.checkers.atomic_sets import SetChecking
 from atomsan.findings.finding import UNDECIDED
 from atomsan.flow.trace_input import OpenedTrace
-from atomsan.reports.text import as_text
+from atomsan.reports.text import render
 from atomsan.trace.events import Batch
 from atomsan.trace.regions import OURS
 
@@ -156,10 +156,10 @@ def test_the_look_at_sets_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
     assert regions(report)[0] == ["f"]
     assert {note.why for note in report.notes} == {UNDECIDED}
     assert set(regions(report)[1]) == {"g", "h", "k", "n"}
-    text = as_text([report])
+    text = render([report])
     assert f"{len(report.notes)} of them undecided" in text
     assert text.count("undecided, because the check was stopped") == len(report.notes)
-    assert "undecided" not in as_text([atomsan.check(everything())], with_notes=True)
+    assert "undecided" not in render([atomsan.check(everything())], with_notes=True)
 
 
 def test_the_check_of_what_was_learned_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 import atomsan
 from atomsan import InputError, TraceBuilder
-from atomsan.reports.text import as_text
+from atomsan.reports.text import render
 from checkers.set_rows import random_case
 from oracles import atomic_sets
 from oracles.model import Step
@@ -196,9 +196,9 @@ def test_matches_that_were_not_counted_to_the_end() -> None:
     assert content["warnings"] == [warning]
     assert [content["sets"][name].get("capped") for name in ("many", "few")] == [True, None]
     assert content["counters"]["patterns.capped_sets"] == 1
-    (line,) = [line for line in as_text([report]).splitlines() if "set many" in line]
+    (line,) = [line for line in render([report]).splitlines() if "set many" in line]
     assert line.endswith("; there may be more, they were not counted further")
-    assert " not serializable, at least 100," in as_text([report])
+    assert " not serializable, at least 100," in render([report])
 
 
 def test_matches_that_were_all_counted() -> None:
@@ -207,7 +207,7 @@ def test_matches_that_were_all_counted() -> None:
     assert not report.warnings
     assert report.counters["patterns.capped_sets"] == 0
     assert "warnings" not in report.to_dict()
-    assert "at least" not in as_text([report])
+    assert "at least" not in render([report])
 
 
 def test_each_conflict_of_two_units_is_shown() -> None:

@@ -16,7 +16,8 @@ from unittest.mock import patch
 
 import pyarrow as pa
 
-from atomsan.config import OPTIONS, find_settings, resolved
+from atomsan.config.settings import find_settings, resolved
+from atomsan.config.table import OPTIONS
 from atomsan.errors import InputError, OutputError
 from atomsan.trace import reading
 from atomsan.trace.events import Batch, Event

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import atomsan
 from atomsan import Report
-from atomsan.reports.json import as_json
-from atomsan.reports.text import as_text
+from atomsan.reports import json as json_report
+from atomsan.reports import text as text_report
 
 BANK = """\
 main|fork(A)|bank.py:3
@@ -30,7 +30,7 @@ def report(text: str = BANK) -> Report:
 
 def test_the_whole_text() -> None:
     (finding,) = report().findings
-    assert as_text([report()]) == (
+    assert text_report.render([report()]) == (
         "the text: violated, not serializable\n"
         "  10 events, 3 threads, 0 locks, 1 variable, 2 transactions\n"
         "  1 violation in 1 transaction, 1 finding (auto)\n"
@@ -48,7 +48,7 @@ def test_the_whole_text() -> None:
 
 
 def test_nothing_found() -> None:
-    assert as_text([report("T1|begin(f)|1\nT1|r(x)|2\nT1|end(f)|3\n")]) == (
+    assert text_report.render([report("T1|begin(f)|1\nT1|r(x)|2\nT1|end(f)|3\n")]) == (
         "the text: holds, serializable\n"
         "  3 events, 1 thread, 0 locks, 1 variable, 1 transaction\n"
         "  0 violations, 0 findings (auto)\n"
@@ -59,28 +59,28 @@ def test_nothing_found() -> None:
 def test_a_limit_says_what_it_hides() -> None:
     found = report()
     many = replace(found, findings=[replace(found.findings[0], id=str(i)) for i in range(5)])
-    text = as_text([many], limit=2)
+    text = text_report.render([many], limit=2)
     assert text.endswith("\n\n3 more findings (--limit shows more)\n")
     assert "\n2. " in text
     assert "\n3. " not in text
-    assert "5 more findings" in as_text([many], limit=0)
-    assert "\n5. " in as_text([many])
+    assert "5 more findings" in text_report.render([many], limit=0)
+    assert "\n5. " in text_report.render([many])
 
 
 def test_names_cannot_command_a_terminal() -> None:
-    text = as_text([report(BANK.replace("Account", "\x1b[31mAcc\x07ount"))])
+    text = text_report.render([report(BANK.replace("Account", "\x1b[31mAcc\x07ount"))])
     assert "\x1b" not in text
     assert "\x07" not in text
 
 
 def test_why_it_is_not_known() -> None:
     unknown = replace(report(), verdict="unknown", serializable=None, reason="out of time", findings=[])
-    assert as_text([unknown]).startswith("the text: unknown, out of time\n")
+    assert text_report.render([unknown]).startswith("the text: unknown, out of time\n")
     assert unknown.to_dict()["reason"] == "out of time"
 
 
 def test_the_json_is_that_of_the_design() -> None:
-    content = json.loads(as_json([report()]))
+    content = json.loads(json_report.render([report()]))
     assert content == report().to_dict() | {"seconds": content["seconds"]}
     assert list(content) == [
         *("schema", "tool", "trace", "algorithm", "verdict", "serializable", "violations", "transactions"),
@@ -118,7 +118,7 @@ def test_the_json_is_that_of_the_design() -> None:
 
 
 def test_several_reports_and_the_findings_of_all() -> None:
-    content = json.loads(as_json([report(), report(), report("T1|r(x)|1\n")]))
+    content = json.loads(json_report.render([report(), report(), report("T1|r(x)|1\n")]))
     assert set(content) == {"schema", "reports", "findings"}
     assert [len(one["findings"]) for one in content["reports"]] == [1, 1, 0]
     assert [finding["count"] for finding in content["findings"]] == [2]

@@ -1,6 +1,7 @@
-"""The command line: one verb a file, thin. `main.py` has the list of verbs; `atomsan.config` the table of options.
+"""The command line: one verb a file. `main.py` lists the verbs, `atomsan.config.table` their options.
 
-A new verb is a module of its name with a function of its name, and a line in `main.VERBS`. The function's parameters
-are names of the tables in `atomsan.config`; its docstring is its help; it returns an exit code. What is heavy (numpy,
-rich, pyarrow, the trace itself) is imported inside the function: `--help` needs none of it.
+To add a verb: a module with a function of its name, and a line in `main.VERBS`. The function's parameters are names of
+options (`config.table`), arguments (`arguments`) or groups of options (`option_groups`); its docstring is the help; it
+returns an exit code. Heavy modules (numpy, rich, pyarrow, the trace itself) are imported inside the function: `--help`
+needs none of them.
 """

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from atomsan.cli.exits import Exit
-from atomsan.cli.tell import as_json, table
+from atomsan.cli.exit_codes import Exit
+from atomsan.cli.output import print_answer, table
+from atomsan.reports.registry import Answer
 
 # History: atomsan-algorithms/1, the first.
 SCHEMA = "atomsan-algorithms/1"
@@ -19,11 +20,12 @@ def algorithms(format: str) -> int:
       atomsan algorithms --format json
     """
     rows = _rows()
-    if format == "json":
-        print(as_json({"schema": SCHEMA, "algorithms": rows}), end="")
-    else:
-        head = [name.upper() for name in rows[0]]
-        print(table([head, *([*row.values()] for row in rows)]), end="")
+    head = [name.upper() for name in rows[0]]
+    answer = Answer(
+        text=lambda: table([head, *([*row.values()] for row in rows)]),
+        data=lambda: {"schema": SCHEMA, "algorithms": rows},
+    )
+    print_answer(format, answer)
     return Exit.FINE
 
 

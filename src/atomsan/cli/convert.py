@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from atomsan.cli.exits import Exit, say
-from atomsan.cli.tell import progress, warn, written
+from atomsan.cli.exit_codes import Exit
+from atomsan.cli.messages import say_written, warn
+from atomsan.cli.option_groups import TraceOptions
+from atomsan.cli.progress import progress
 
 
 def convert(
     trace: str,
     target: str,
-    input_format: str | None,
     output_format: str | None,
-    lenient: bool,
     force: bool,
     quiet: bool,
+    reading: TraceOptions,
 ) -> int:
     """Write a trace in another format.
 
-    The output appears under its name only when it is whole. Streams: a trace may be larger than memory.
+    The output appears under its name only when it is complete. A trace may be larger than memory.
 
     Examples:
       atomsan convert t.std t.atomtrace
@@ -32,11 +33,11 @@ def convert(
     format_to_write(target, output_format)
     check_output(target, force=force)
     with (
-        open_trace(trace, format=input_format, lenient=lenient) as source,
-        progress("converting", source, quiet=quiet) as watch,
+        open_trace(trace, format=reading.input_format, lenient=reading.lenient) as source,
+        progress("converting", source, quiet=quiet) as counter,
     ):
-        write_trace(source, target, format=output_format, force=force, on_batch=watch)
+        write_trace(source, target, format=output_format, force=force, on_batch=counter)
     if not quiet:
         warn(source)
-        say(written(target, watch.events))
+        say_written(target, counter.events)
     return Exit.FINE

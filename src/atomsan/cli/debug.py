@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from atomsan import __version__
-from atomsan.cli.exits import Exit
-from atomsan.cli.tell import as_json, table
+from atomsan.cli.exit_codes import Exit
+from atomsan.cli.output import print_answer, table
+from atomsan.reports.registry import Answer
 
 # History: atomsan-debug/1, the first.
 SCHEMA = "atomsan-debug/1"
@@ -21,20 +22,20 @@ LIBRARIES = ("numpy", "pyarrow", "typer", "rich")
 
 
 def debug(format: str) -> int:
-    """Show versions, paths and what loads, for a bug report.
+    """Show versions, paths and which compiled modules load, for a bug report.
 
     Examples:
       atomsan debug
       atomsan debug --format json
     """
     facts = _facts()
-    print(as_json(facts) if format == "json" else table(_rows(facts)), end="")
+    print_answer(format, Answer(text=lambda: table(_rows(facts)), data=lambda: facts))
     return Exit.FINE
 
 
 def _facts() -> dict[str, Any]:
     import atomsan
-    from atomsan.config import find_settings
+    from atomsan.config.settings import find_settings
     from atomsan.trace.formats import FORMATS
 
     package = Path(atomsan.__file__).parent
@@ -71,7 +72,7 @@ def _version(library: str) -> str:
 
 
 def _compiled(package: Path) -> list[str]:
-    """The compiled modules, by the stubs that stand beside them: so one that was not built is missed."""
+    """The compiled modules, found by their stubs: so those that were not built are listed too."""
     return [
         ".".join(("atomsan", *path.relative_to(package).with_suffix("").parts))
         for path in sorted(package.rglob("_*.pyi"))

@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from atomsan.cli.exits import Exit, say
-from atomsan.cli.tell import as_json, number, progress, table, written
+from atomsan.cli.exit_codes import Exit
+from atomsan.cli.messages import say_written
+from atomsan.cli.output import table
+from atomsan.cli.progress import progress
 from atomsan.errors import InputError
+from atomsan.reports.wording import number
 
 if TYPE_CHECKING:
     from atomsan.trace.generator import GeneratorOptions
@@ -25,9 +28,9 @@ def generate(
     quiet: bool,
     **sizes: Any,
 ) -> int:
-    """Make up a trace: for tests whose answer must be known, and for load of any size.
+    """Generate a trace: for tests that need a known answer, and for load of any size.
 
-    The same options give the same trace, always. --kind chooses what is known of it, --preset the proportions of a
+    The same options always give the same trace. --kind chooses which answers are known, --preset the proportions of a
     benchmark (--list-presets shows them).
 
     Examples:
@@ -52,12 +55,14 @@ def generate(
         if path is not None:
             check_output(path, force=force)
     source = generator.generate(options)
-    with progress("generating", source, quiet=quiet or output == "-") as watch:
-        write_trace(source, output, format=output_format, force=force, on_batch=watch)
+    with progress("generating", source, quiet=quiet or output == "-") as counter:
+        write_trace(source, output, format=output_format, force=force, on_batch=counter)
     if truth is not None:
-        write_file(truth, as_json(source.truth).encode(), force=force)
+        from atomsan.reports.json import encoded
+
+        write_file(truth, encoded(source.truth).encode(), force=force)
     if not quiet and output != "-":
-        say(written(output, watch.events))
+        say_written(output, counter.events)
     return Exit.FINE
 
 

@@ -1,4 +1,4 @@
-"""`atomsan`: the list of verbs, and the way to one of them. Verbs are loaded when they are called for."""
+"""`atomsan`: the list of verbs, and the call of one of them. A verb is imported when it is called."""
 
 from __future__ import annotations
 
@@ -8,30 +8,31 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from atomsan import env
-from atomsan.cli.exits import Exit, guarded, say
+from atomsan.cli.exit_codes import Exit, guarded
+from atomsan.cli.messages import say
 from atomsan.errors import InputError
 
-# A verb and what `atomsan --help` says of it. Its module and its function have its name.
+# The summary of each verb in `atomsan --help`. Its module and its function have its name.
 VERBS: dict[str, str] = {
     "run": "Run a Python program, and find the atomicity violations in it.",
-    "record": "Run a Python program, and record it to be checked later.",
+    "record": "Run a Python program, and record it for a later check.",
     "check": "Was it atomic? The violations that happened in traces.",
-    "sets": "Is each object's data consistent? The same, for each atomic set.",
+    "sets": "Is each object's data consistent? The violations of each atomic set.",
     "refine": "Infer which regions are atomic, by iterative refinement.",
-    "algorithms": "What check and sets can run: properties, promises, cost, papers.",
+    "algorithms": "The algorithms of check and sets: property, promise, cost, paper.",
     "stats": "What is in a trace: events, threads, locks, variables, transactions.",
     "validate": "Is a trace well-formed? If not: the first offending line, and why.",
     "convert": "Write a trace in another format.",
-    "generate": "Make up a trace, of which the violations are known.",
+    "generate": "Generate a trace whose violations are known.",
     "debug": "Versions and paths, for a bug report.",
 }
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one verb; returns the exit code. Without arguments they are those of the process, which is ours then."""
+    """Run one verb; returns the exit code. Without `arguments`, this process is `atomsan` and has them."""
     if arguments is not None:
         return guarded(lambda: _run(list(arguments)))
-    # What is imported stays: to look for garbage in it, now and at the end, is a sixth of the time of a small check.
+    # Imported modules are never garbage: collecting among them, now and at exit, takes a sixth of a small check.
     gc.set_threshold(200_000)
     env.prepare()
     try:
@@ -42,17 +43,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(arguments: list[str]) -> int:
     if sys.stdout is not None and hasattr(sys.stdout, "reconfigure"):
-        # a name that the terminal's encoding lacks is no reason to fail
+        # do not fail on a name that the terminal's encoding lacks
         sys.stdout.reconfigure(errors="backslashreplace")
-    from atomsan.cli.words import given_plainly, with_program_apart
+    from atomsan.cli.parsing import parsed, with_separator
 
-    words = with_program_apart(arguments)
+    words = with_separator(arguments)
     if arguments and arguments[0] in VERBS:
         verb, *rest = words
-        given = given_plainly(verb, rest)
+        given = parsed(verb, rest)
         if given is not None:
             return call(verb, given)
-    from atomsan.cli.commands import ABORT, USAGE_ERROR, application
+    from atomsan.cli.typer_app import ABORT, USAGE_ERROR, application
 
     try:
         code = application()(args=words or ["--help"], prog_name="atomsan", standalone_mode=False)
@@ -68,8 +69,11 @@ def _run(arguments: list[str]) -> int:
 
 
 def call(verb: str, given: Mapping[str, Any]) -> int:
-    """Run a verb with what the command line gives for its options and arguments, None where it says nothing."""
-    from atomsan.config import arguments_of, find_settings, options_of, resolved
+    """Run a verb with the values on the command line, None for an option that is not there."""
+    from atomsan.cli.arguments import arguments_of
+    from atomsan.cli.option_groups import grouped
+    from atomsan.config.settings import find_settings, resolved
+    from atomsan.config.table import options_of
 
     values: dict[str, Any] = {}
     for name, argument in arguments_of(verb).items():
@@ -77,8 +81,8 @@ def call(verb: str, given: Mapping[str, Any]) -> int:
             raise InputError(f"missing {argument.metavar} (see atomsan {verb} --help)")
         values[name] = list(given[name] or ()) if argument.repeated else given[name]
     values |= resolved(verb, {name: given[name] for name in options_of(verb)}, find_settings())
-    code: int = function_of(verb)(**values)
-    return code
+    function = function_of(verb)
+    return function(**grouped(function, values))
 
 
 def function_of(verb: str) -> Callable[..., int]:
@@ -89,7 +93,7 @@ def function_of(verb: str) -> Callable[..., int]:
 
 
 def _usage(error: Any) -> str:
-    """Typer's message as one line: what is wrong, and where the right usage stands."""
+    """Typer's message as one line, with the command that shows the right usage."""
     path = error.ctx.command_path if getattr(error, "ctx", None) else "atomsan"
     message = " ".join(error.format_message().split()).rstrip(".")
     return f"{message[:1].lower()}{message[1:]} (see {path} --help)"

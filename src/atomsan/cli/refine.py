@@ -6,10 +6,13 @@ import os
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from atomsan.cli.check import specification
-from atomsan.cli.exits import Exit, say
-from atomsan.cli.tell import counted, number, progress, table
+from atomsan.cli.exit_codes import Exit
+from atomsan.cli.messages import say
+from atomsan.cli.option_groups import RegionOptions, TraceOptions
+from atomsan.cli.output import table
+from atomsan.cli.progress import progress
 from atomsan.errors import InputError, OutputError
+from atomsan.reports.wording import counted, number
 
 if TYPE_CHECKING:
     from atomsan.flow.refine import Refinement
@@ -19,20 +22,17 @@ def refine(
     traces: list[str],
     output: str | None,
     max_rounds: int | None,
-    spec: str | None,
-    atomic: list[str],
-    not_atomic: list[str],
     split_at_waits: bool,
-    input_format: str | None,
-    lenient: bool,
     quiet: bool,
+    reading: TraceOptions,
+    regions: RegionOptions,
 ) -> int:
     """Infer which regions are atomic, by iterative refinement.
 
-    Starts from all regions, but for those that the specification given excludes. In each round the regions that
-    violate in any of the traces are removed, and the regions inside them are looked at in the next. It ends when two
-    rounds in a row remove nothing. The result is a specification for check, with the reason for each region removed;
-    Ctrl-C gives the one so far.
+    Starts with all regions, except those that the given specification excludes. Each round removes the regions that
+    violate in any of the traces; the next round checks the regions inside them instead. It ends when two rounds in a
+    row remove nothing. The result is a specification for check, with the reason for each removed region; Ctrl-C writes
+    the one so far.
 
     Examples:
       atomsan refine t.std -o spec.toml
@@ -51,11 +51,11 @@ def refine(
     _check_output(output)
     result = refined(
         traces,
-        specification(spec, atomic, not_atomic),
+        regions.specification(),
         max_rounds=max_rounds,
         split_at_waits=split_at_waits,
-        lenient=lenient,
-        format=input_format,
+        lenient=reading.lenient,
+        format=reading.input_format,
         progress=lambda source: progress(f"checking {source.meta.source}", source, quiet=quiet),
     )
     write_file(output, result.to_toml().encode(errors="backslashreplace"), force=True)
@@ -68,7 +68,7 @@ def refine(
 
 
 def _check_output(path: str) -> None:
-    """Refuse, before any work is done, to replace what is no specification."""
+    """Refuse to replace a file that is not a specification, before any work is done."""
     from atomsan.source.spec import read_spec
 
     if PurePath(path).suffix.lower() != ".toml":

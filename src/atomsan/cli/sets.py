@@ -6,7 +6,9 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from atomsan.cli.check import report_on, specification, watched
+from atomsan.cli.option_groups import RegionOptions, ReportOptions, TraceOptions
+from atomsan.cli.progress import timed_progress
+from atomsan.cli.reporting import check_and_report
 from atomsan.errors import InputError
 
 if TYPE_CHECKING:
@@ -20,32 +22,25 @@ def sets(
     sets: str | None,
     method: str,
     timeout: float | None,
-    spec: str | None,
-    atomic: list[str],
-    not_atomic: list[str],
     split_at_waits: bool,
-    format: str,
-    output: list[str],
-    limit: int,
-    all: bool,
-    input_format: str | None,
-    lenient: bool,
-    quiet: bool,
+    reading: TraceOptions,
+    regions: RegionOptions,
+    reporting: ReportOptions,
 ) -> int:
     """Is each object's data consistent? Check the atomic sets of traces, one by one.
 
-    An atomic set is data that belongs together: each object of a recorded program is one, with the containers it holds.
-    In other traces it is what stands before the last dot of a variable's name, or what the file of sets says. The units
-    of work on a set must be serializable for that set alone; what happens across sets does not count.
+    An atomic set is data that belongs together: in a recorded program each object, with the containers it holds; in
+    other traces the variables with the same name before the last dot, or as the file of sets says. The units of work on
+    a set must be serializable for that set alone; violations across sets do not count.
 
-    The 14 patterns of accesses say what is wrong in words; projection gives the exact answer for each set.
+    The 14 access patterns say in words what is wrong; projection gives the exact answer for each set.
 
     Examples:
       atomsan sets run.atomtrace
       atomsan sets t.std --sets sets.toml --method projection --format json
       atomsan sets t.std --sets sets.toml --split-at-waits --all --lenient -o report.json --quiet
     """
-    rules = specification(spec, atomic, not_atomic)
+    rules = regions.specification()
     chosen, declared = (None, None) if sets is None else read_sets(sets)
 
     def checked(trace: str) -> Report:
@@ -59,16 +54,16 @@ def sets(
             spec=rules,
             timeout=timeout,
             split_at_waits=split_at_waits,
-            lenient=lenient,
-            format=input_format,
-            progress=watched("checking sets", timeout, quiet=quiet),
+            lenient=reading.lenient,
+            format=reading.input_format,
+            progress=timed_progress("checking sets", timeout, quiet=reporting.quiet),
         )
 
-    return report_on(traces, checked, timeout, format, output, limit, all, quiet)
+    return check_and_report(traces, checked, timeout, reporting)
 
 
 def read_sets(path: str) -> tuple[_Sets, _Sets | None]:
-    """The sets in a file, TOML or JSON, and which regions are units on them, if it says so."""
+    """The atomic sets in a TOML or JSON file, and its table of units of work on them, if it has one."""
     import json
     import tomllib
 

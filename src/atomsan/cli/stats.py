@@ -5,20 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from atomsan.cli.exits import Exit, say
-from atomsan.cli.tell import as_json, check_results, counted, number, progress, table, warn, write_results
+from atomsan.cli.exit_codes import Exit
+from atomsan.cli.messages import say, warn
+from atomsan.cli.option_groups import TraceOptions
+from atomsan.cli.output import answer_files, print_answer, table, write_answer
+from atomsan.cli.progress import progress
 from atomsan.errors import printable
+from atomsan.reports.registry import Answer
+from atomsan.reports.wording import counted, number
 
 if TYPE_CHECKING:
     from atomsan.trace.stats import Stats
 
 
-def stats(trace: str, format: str, output: list[str], input_format: str | None, lenient: bool, quiet: bool) -> int:
+def stats(trace: str, format: str, output: list[str], quiet: bool, reading: TraceOptions) -> int:
     """Count what is in a trace.
 
     Events by kind; threads, locks, variables, regions; transactions (executions of outermost regions) and unary ones
-    (events outside any); variables that two or more threads touch; the longest region; events per second, if the
-    trace knows how long the run took.
+    (events outside any region); variables that two or more threads access; the longest region; events per second, if
+    the trace has the time that the run took.
 
     Examples:
       atomsan stats t.std
@@ -28,21 +33,22 @@ def stats(trace: str, format: str, output: list[str], input_format: str | None, 
     from atomsan.trace.reading import open_trace
     from atomsan.trace.stats import StatsCounter
 
-    check_results(output)
-    source = open_trace(trace, format=input_format, lenient=lenient)
-    counter = StatsCounter(source)
+    files = answer_files(output)
+    source = open_trace(trace, format=reading.input_format, lenient=reading.lenient)
+    stats_counter = StatsCounter(source)
     code = Exit.FINE
     try:
-        with progress("counting", source, quiet=quiet) as watch:
+        with progress("counting", source, quiet=quiet) as counter:
             for batch in source.batches():
-                counter.add(batch)
-                watch(batch)
+                stats_counter.add(batch)
+                counter(batch)
     except KeyboardInterrupt:
-        counter.stop()
+        stats_counter.stop()
         code = Exit.INTERRUPTED
-    result = counter.result()
-    write_results(output, lambda: as_text(result), result.to_dict)
-    print(as_json(result.to_dict()) if format == "json" else as_text(result), end="")
+    result = stats_counter.result()
+    answer = Answer(text=lambda: as_text(result), data=result.to_dict)
+    write_answer(files, answer)
+    print_answer(format, answer)
     if not quiet:
         warn(source)
     if code:
@@ -51,7 +57,7 @@ def stats(trace: str, format: str, output: list[str], input_format: str | None, 
 
 
 def as_text(stats: Stats) -> str:
-    """The counts as a table; a number that is a part of the one above is indented."""
+    """The counts as a table; parts are indented below their whole."""
     state = "complete" if stats.complete else "cut short"
     head = printable(f"{stats.source}: {stats.format}, {state}")
     return f"{head}\n{table(_rows(stats), right=[1])}"

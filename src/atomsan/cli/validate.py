@@ -6,9 +6,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from atomsan import __version__
-from atomsan.cli.exits import Exit, say
-from atomsan.cli.tell import as_json, check_results, counted, progress, warn, write_results
+from atomsan.cli.exit_codes import Exit
+from atomsan.cli.messages import say, warn
+from atomsan.cli.option_groups import TraceOptions
+from atomsan.cli.output import answer_files, print_answer, write_answer
+from atomsan.cli.progress import progress
 from atomsan.errors import InputError, printable
+from atomsan.reports.registry import ANSWER_FORMATS, Answer
+from atomsan.reports.wording import counted
 
 if TYPE_CHECKING:
     from atomsan.trace.validation import Checked
@@ -19,7 +24,7 @@ SCHEMA = "atomsan-validate/1"
 
 @dataclass
 class Outcome:
-    """What was found out about one trace."""
+    """The result for one trace."""
 
     name: str
     events: int = 0
@@ -66,7 +71,7 @@ class Outcome:
 
 @dataclass
 class Outcomes:
-    """What was found out about all of them."""
+    """The results for all traces."""
 
     all: list[Outcome] = field(default_factory=list)
 
@@ -81,46 +86,46 @@ class Outcomes:
         return "".join(outcome.text() for outcome in self.all)
 
 
-def validate(
-    traces: list[str], format: str, output: list[str], input_format: str | None, lenient: bool, quiet: bool
-) -> int:
-    """Say whether traces are well-formed.
+def validate(traces: list[str], format: str, output: list[str], quiet: bool, reading: TraceOptions) -> int:
+    """Check whether traces are well-formed.
 
     Locks are held by one thread at a time and released by their holder; begin and end match; a child's first event
-    follows its fork and its last precedes its join. A malformed trace gets its first offending line and the reason,
-    and exit code 2. All traces are looked at; the worst exit code is given.
+    follows its fork and its last precedes its join. For a malformed trace the first offending line and the reason are
+    shown, with exit code 2. All traces are checked; the exit code is the highest of all.
 
     Examples:
       atomsan validate t.std
       atomsan validate *.std.gz --quiet
       atomsan validate - --input-format std --lenient --format json -o result.json < t.txt
     """
-    check_results(output)
+    files = answer_files(output)
+    at_once = ANSWER_FORMATS[format].is_for_reading
     outcomes = Outcomes()
     for trace in traces:
-        outcome = _outcome(trace, input_format, lenient=lenient, quiet=quiet)
+        outcome = _outcome(trace, reading, quiet=quiet)
         outcomes.all.append(outcome)
-        if format == "text" and not outcome.error:
+        if at_once and not outcome.error:  # an error goes to standard error
             print(outcome.text(), end="", flush=True)
-        _tell(outcome, quiet=quiet)
+        _warn(outcome, quiet=quiet)
         if outcome.interrupted:
             break
-    if format == "json":
-        print(as_json(outcomes.to_dict()), end="")
-    write_results(output, outcomes.as_text, outcomes.to_dict)
+    answer = Answer(text=outcomes.as_text, data=outcomes.to_dict)
+    if not at_once:
+        print_answer(format, answer)
+    write_answer(files, answer)
     return max((outcome.code for outcome in outcomes.all), default=Exit.FINE)
 
 
-def _outcome(trace: str, input_format: str | None, *, lenient: bool, quiet: bool) -> Outcome:
+def _outcome(trace: str, reading: TraceOptions, *, quiet: bool) -> Outcome:
     from atomsan.trace.reading import open_trace
 
     outcome = Outcome("standard input" if trace == "-" else trace)
     try:
-        outcome.source = open_trace(trace, format=input_format, lenient=lenient)
-        with progress("validating", outcome.source, quiet=quiet) as watch:
+        outcome.source = open_trace(trace, format=reading.input_format, lenient=reading.lenient)
+        with progress("validating", outcome.source, quiet=quiet) as counter:
             for batch in outcome.source.batches():
-                watch(batch)
-                outcome.events = watch.events
+                counter(batch)
+                outcome.events = counter.events
     except InputError as error:
         outcome.error = error
     except KeyboardInterrupt:
@@ -128,7 +133,7 @@ def _outcome(trace: str, input_format: str | None, *, lenient: bool, quiet: bool
     return outcome
 
 
-def _tell(outcome: Outcome, *, quiet: bool) -> None:
+def _warn(outcome: Outcome, *, quiet: bool) -> None:
     if outcome.source and not quiet:
         warn(outcome.source, repairs=False)
     if outcome.error:

@@ -1,1 +1,1 @@
-"""TELL SOMEONE: what was found, as text or JSON. Reports know findings, and nothing of how they were found."""
+"""TELL SOMEONE: renders findings, one format a file, listed in `registry`. Knows nothing of how they were found."""

@@ -4,14 +4,26 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
-
-from atomsan.findings.report import together
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from atomsan.findings.report import Report
 
 
-def as_json(reports: Sequence[Report]) -> str:
-    """One object for one trace; for several, one with their reports and the findings of all."""
-    return json.dumps(together(reports), indent=1) + "\n"
+def render(reports: Sequence[Report], *, limit: int | None = None, with_notes: bool = False) -> str:
+    """One object for one report; for several, one with all reports and the findings of all. It is never shortened."""
+    from atomsan.findings.report import together
+
+    return encoded(together(reports))
+
+
+def merge(documents: Sequence[str]) -> str:
+    """One object with all reports and the findings of all."""
+    from atomsan.findings.report import united
+
+    return encoded(united([json.loads(document) for document in documents]))
+
+
+def encoded(data: Any) -> str:
+    """Any data as JSON. Without findings, nothing of them is imported."""
+    return json.dumps(data, indent=1) + "\n"

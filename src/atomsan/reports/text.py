@@ -16,22 +16,28 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from atomsan.errors import printable
+from atomsan.reports.wording import counted, times
 
 if TYPE_CHECKING:
     from atomsan.findings.finding import Finding, ShownStep
     from atomsan.findings.report import Report, SetFacts
     from atomsan.findings.triage import TriageRow
 
-# From so many findings on it is worth while to ask what makes the most of them.
+# With fewer findings than this, a table of what causes the most of them does not help.
 TRIAGE_FROM = 4
 MOST_SETS = 10
 
 _SERIALIZABLE = {True: "serializable", False: "not serializable"}
 
 
-def as_text(reports: Sequence[Report], limit: int | None = None, *, with_notes: bool = False) -> str:
+def render(reports: Sequence[Report], *, limit: int | None = None, with_notes: bool = False) -> str:
     """All reports, one below the other, each with at most `limit` findings, and as many notes if wanted."""
-    return "\n".join("".join(f"{line}\n" for line in _report(report, limit, with_notes)) for report in reports)
+    return merge(["".join(f"{line}\n" for line in _report(report, limit, with_notes)) for report in reports])
+
+
+def merge(documents: Sequence[str]) -> str:
+    """The texts, one below the other."""
+    return "\n".join(documents)
 
 
 def _report(report: Report, limit: int | None, with_notes: bool) -> Iterator[str]:
@@ -70,7 +76,7 @@ def _notes(notes: Sequence[Finding]) -> Iterator[str]:
 
 
 def _sets(sets: Mapping[str, SetFacts]) -> Iterator[str]:
-    """The sets that something is wrong with, and which patterns match in them."""
+    """The sets that are not serializable, and the patterns that match in them."""
     broken = [(name, facts) for name, facts in sets.items() if facts.serializable is False]
     for name, facts in broken[:MOST_SETS]:
         patterns = ", ".join(f"{number} ({count:,})" for number, count in facts.patterns.items())
@@ -81,24 +87,24 @@ def _sets(sets: Mapping[str, SetFacts]) -> Iterator[str]:
 
 
 def _triage(rows: Sequence[TriageRow]) -> Iterator[str]:
-    """What makes the most findings, and what to write into the specification if it is not meant."""
+    """The causes of the most findings, and the line for the specification that excludes each."""
     if rows:
         yield ""
         yield "what makes the most findings, and the line for the specification if it is not meant:"
     for row in rows:
         of = f" on {row.set} ({', '.join(row.fields)})" if row.set else ""
-        yield f"  {_times(row.seen)} in {counted(row.findings, 'finding')}: {row.region}{of}"
+        yield f"  {times(row.seen)} in {counted(row.findings, 'finding')}: {row.region}{of}"
         yield from (f"      {line}" for line in (row.exclude, row.split) if line)
 
 
 def _merges(rows: Sequence[TriageRow]) -> Iterator[str]:
-    """What is a note because it is across sets, and what to write into the specification if these belong together."""
+    """Notes across sets, and the lines for the specification that make findings of them."""
     if rows:
         yield ""
         yield "what is across sets, and the lines for the specification that make findings of it:"
     for row in rows:
         of = f" on {', '.join(row.fields)}" if row.fields else ""
-        yield f"  {_times(row.seen)} in {counted(row.notes, 'note')}: {row.region}{of}"
+        yield f"  {times(row.seen)} in {counted(row.notes, 'note')}: {row.region}{of}"
         yield from (f"      {line}" for line in (row.merge or "").splitlines())
 
 
@@ -142,10 +148,9 @@ def _counts(report: Report) -> list[str]:
 
 
 def _finding(number: int, finding: Finding) -> Iterator[str]:
-    times = _times(finding.count)
     first = f", first at {finding.first_place}" if finding.first_place else ""
     region = finding.region or "a region without a name"
-    yield f"{number}. {finding.pattern} in {region} (seen {times}{first})  [{finding.id}]"
+    yield f"{number}. {finding.pattern} in {region} (seen {times(finding.count)}{first})  [{finding.id}]"
     yield from (f"     {line}" for line in _steps(finding.witness))
     yield from (f"   {line}" for line in finding.explanation)
     if finding.hint:
@@ -155,7 +160,7 @@ def _finding(number: int, finding: Finding) -> Iterator[str]:
 
 
 def _steps(steps: Sequence[ShownStep]) -> Iterator[str]:
-    """In the order in which they happened, so that one can read the interleaving from top to bottom."""
+    """The steps in the order of the trace: the interleaving, from top to bottom."""
     rows = []
     seen: set[int] = set()
     for step in sorted(steps, key=lambda step: step.event):
@@ -177,12 +182,3 @@ def _where(step: ShownStep) -> tuple[str, str]:
     if step.site is None:
         return step.place, ""
     return str(step.site), (step.site.text or "").strip() if step.site.file else ""
-
-
-def _times(count: int) -> str:
-    return "once" if count == 1 else f"{count:,} times"
-
-
-def counted(count: int, word: str) -> str:
-    plural = "es" if word.endswith("ch") else "s"
-    return f"{count:,} {word}{plural * (count != 1)}"

@@ -1,6 +1,6 @@
-"""The commands for typer, made from the verbs' functions and the table of options.
+"""The typer application, made from the verbs' functions and the table of options.
 
-Typer says what is wrong with a command line, and shows the help. One that is as it should be is read in `words`.
+Typer shows the help, and says what is wrong with a command line; `parsing` reads most of the others.
 """
 
 from __future__ import annotations
@@ -13,19 +13,22 @@ import typer
 from typer.core import TyperGroup
 
 from atomsan import __version__
-from atomsan.cli.exits import Exit, guarded
+from atomsan.cli.arguments import Argument, arguments_of
+from atomsan.cli.exit_codes import Exit, guarded
 from atomsan.cli.main import VERBS, call, function_of
-from atomsan.config import Argument, Option, arguments_of, options_of
+from atomsan.cli.option_help import default, metavar, negation
+from atomsan.config.option import Option
+from atomsan.config.table import options_of
 
-# The base of every way to use the command line wrongly. Typer has it, under different names in different versions.
+# The base class of all usage errors. Its name differs between versions of typer.
 USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[2]
 
-# What becomes of an interrupt while typer is at work.
+# Typer raises this in place of KeyboardInterrupt.
 ABORT = typer.Abort
 
 
 class _Verbs(TyperGroup):
-    """The verbs as subcommands, each imported when it is called for."""
+    """The verbs as subcommands, each imported when it is called."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(VERBS)
@@ -39,11 +42,11 @@ class _Verbs(TyperGroup):
 
 
 def application() -> Any:
-    """The whole command line. Help is plain text: typer's decorated one costs 0.2 s of imports."""
+    """The whole command line. Help is plain text: importing what typer needs for rich text takes 0.2 s."""
     app = typer.Typer(cls=_Verbs, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
     app.callback(
         help="AtomSan finds atomicity violations in concurrent programs.",
-        epilog="Every option of a verb can stand in [tool.atomsan] of pyproject.toml, or in atomsan.toml."
+        epilog="Options of a verb can also be set in [tool.atomsan] of pyproject.toml, or in atomsan.toml."
         " Exit codes: 0 fine; 1 findings; 2 bad usage or bad input; 3 interrupted.",
         subcommand_metavar="VERB ...",
         add_help_option=False,
@@ -62,7 +65,7 @@ def _show_help(ctx: typer.Context, wanted: bool) -> None:
 
 
 def _answer(text: str) -> None:
-    """Print, and leave; guarded here, because typer has ideas of its own about a pipe that breaks."""
+    """Print and exit; guarded here, because typer handles a broken pipe in its own way."""
 
     def work() -> int:
         print(text)
@@ -71,7 +74,7 @@ def _answer(text: str) -> None:
     raise typer.Exit(guarded(work))
 
 
-# Our own, because typer's makes it load pydantic (0.1 s) whenever it is *not* given.
+# Our own, because typer's imports pydantic (0.1 s) whenever it is *not* given.
 _HELP: Any = typer.Option(
     False,
     "--help",
@@ -108,14 +111,14 @@ def command(verb: str) -> Any:
     made = typer.main.get_command(app)
     for parameter in made.params:
         if parameter.name in arguments:
-            _show_plainly(parameter, arguments[parameter.name])
+            _hide_type(parameter, arguments[parameter.name])
         if parameter.name != "help":
-            _take_as_given(parameter)
+            _skip_conversion(parameter)
     return made
 
 
 def _help(function: Callable[..., int]) -> tuple[str, str]:
-    """A docstring up to `Examples:`, and from there on, with its lines as they are."""
+    """A docstring up to `Examples:`, and the examples, with their line breaks kept."""
     text, _, examples = inspect.cleandoc(function.__doc__ or "").partition("Examples:\n")
     return text, f"\b\nExamples:\n{examples}"
 
@@ -134,30 +137,30 @@ def _argument(argument: Argument) -> inspect.Parameter:
 def _option(option: Option) -> inspect.Parameter:
     names = [option.flag, option.short] if option.short else [option.flag]
     if option.is_switch and option.in_file:
-        names[0] += f"/--no-{option.flag[2:]}"
+        names[0] += f"/{negation(option)}"
     notes = [f"e.g. {option.example}"] if not option.is_switch else []
-    notes += [f"default: {option.shown_default}"] if option.shown_default else []
+    notes += [f"default: {default(option)}"] if default(option) else []
     shown = f"{option.help}  [{'; '.join(notes)}]" if notes else option.help
     annotation: Any = bool if option.is_switch else list[str] if option.repeated else str
     return inspect.Parameter(
         option.name,
         inspect.Parameter.KEYWORD_ONLY,
-        default=typer.Option(None, *names, help=shown, metavar=option.shown_metavar or None, show_default=False),
+        default=typer.Option(None, *names, help=shown, metavar=metavar(option) or None, show_default=False),
         annotation=annotation | None,
     )
 
 
-def _show_plainly(parameter: Any, argument: Argument) -> None:
-    """`TRACE` in place of `TRACE <str>`, which is no help."""
+def _hide_type(parameter: Any, argument: Argument) -> None:
+    """`TRACE` in place of `TRACE <str>`."""
     usage = argument.metavar + "..." * (argument.repeated and argument.required)
     parameter.get_usage_pieces = lambda ctx: [usage]
     parameter.get_help_record = lambda ctx: (usage, argument.help)
 
 
-def _take_as_given(parameter: Any) -> None:
-    """Keep typer from loading pydantic (0.1 s) to turn a text into a text: `config` checks what is given.
+def _skip_conversion(parameter: Any) -> None:
+    """Keep typer from importing pydantic (0.1 s) to convert strings to strings: `config` checks the values.
 
-    Typer converts so since it has its own copy of click; before that, a parameter has no `get_runtime_param`.
+    Only versions of typer with their own copy of click do so; in older ones a parameter has no `get_runtime_param`.
     """
     if not hasattr(parameter, "get_runtime_param"):
         return

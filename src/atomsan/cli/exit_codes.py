@@ -1,45 +1,31 @@
-"""Which exit code, and what is said on standard error: decided here for every verb.
-
-0 fine, 1 findings, 2 bad usage, input or output, 3 interrupted, 70 a bug of ours, 141 whoever read our output left.
-"""
+"""The exit codes, and which one an error leads to."""
 
 from __future__ import annotations
 
 import os
 import sys
 from collections.abc import Callable
-from contextlib import suppress
 from enum import IntEnum
 
-from atomsan.errors import AtomSanError, printable
+from atomsan.cli.messages import say
+from atomsan.errors import AtomSanError
 
 
 class Exit(IntEnum):
     FINE = 0
     FINDINGS = 1
     BAD = 2
+    """Bad usage, bad input, or an output that cannot be written."""
     INTERRUPTED = 3
+    """By Ctrl-C, or by the end of the time."""
     BUG = 70
-    """EX_SOFTWARE of sysexits.h."""
+    """A bug in AtomSan: EX_SOFTWARE of sysexits.h."""
     PIPE = 141
-    """What a shell says of a program that died of SIGPIPE, as most do in `| head`."""
-
-
-def say(text: str) -> None:
-    """One line on standard error."""
-    if sys.stderr is not None:
-        with suppress(OSError):  # nobody can be told; the exit code still tells
-            print(printable(f"atomsan: {text}"), file=sys.stderr, flush=True)
-
-
-def show(text: str) -> None:
-    """A text on standard error, where standard output is somebody else's. Nobody gets it if that is closed."""
-    if sys.stderr is not None:  # to print to nothing is to print to standard output
-        print(text, end="", file=sys.stderr, flush=True)
+    """The reader of standard output has gone, as in `| head`: what shells give for a program killed by SIGPIPE."""
 
 
 def guarded(work: Callable[[], int]) -> int:
-    """The exit code of some work, and the one line that says what went wrong. Never a traceback, unless asked for."""
+    """Run some work. An error becomes an exit code and one line on standard error, without a traceback."""
     try:
         code = work()
         if sys.stdout is not None:
@@ -60,12 +46,12 @@ def guarded(work: Callable[[], int]) -> int:
         say(f"{error.filename or 'standard output'}: {error.strerror or error}")
         code = Exit.BAD
     except Exception as error:
-        code = _explain_bug(error)
+        code = _report_bug(error)
     _drop_standard_output()
     return code
 
 
-def _explain_bug(error: Exception) -> int:
+def _report_bug(error: Exception) -> int:
     if os.environ.get("ATOMSAN_DEBUG"):
         import traceback
 
@@ -78,7 +64,7 @@ def _explain_bug(error: Exception) -> int:
 
 
 def _drop_standard_output() -> None:
-    """What is left in the buffer may not be writable: the interpreter would try again, fail and complain."""
+    """Drop what cannot be written any more: at exit the interpreter would try again, and complain."""
     if sys.stdout is None:
         return
     try:

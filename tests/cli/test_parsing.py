@@ -8,10 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from atomsan.cli import commands
+from atomsan.cli import typer_app
+from atomsan.cli.arguments import arguments_of
 from atomsan.cli.main import VERBS
-from atomsan.cli.words import given_plainly, with_program_apart
-from atomsan.config import OPTIONS, arguments_of, options_of
+from atomsan.cli.option_help import negation
+from atomsan.cli.parsing import parsed, with_separator
+from atomsan.config.table import OPTIONS, options_of
 
 Given = dict[str, Any]
 
@@ -19,7 +21,7 @@ Given = dict[str, Any]
 SPELLINGS = [
     spelling
     for option in OPTIONS
-    for spelling in (option.flag, option.short, f"--no-{option.flag[2:]}", f"{option.flag}=1", f"{option.short}x")
+    for spelling in (option.flag, option.short, negation(option), f"{option.flag}=1", f"{option.short}x")
     if spelling not in ("", "x")
 ]
 WORDS = st.one_of(
@@ -32,10 +34,10 @@ def by_typer(words: list[str]) -> Given | None:
     """What typer gives to a verb. None: it gives it nothing, for there is something wrong, or it shows the help."""
     called: list[Given] = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(commands, "call", lambda verb, given: called.append(given) or 0)
+        patch.setattr(typer_app, "call", lambda verb, given: called.append(given) or 0)
         try:
-            commands.application()(args=words, prog_name="atomsan", standalone_mode=False)
-        except commands.USAGE_ERROR:
+            typer_app.application()(args=words, prog_name="atomsan", standalone_mode=False)
+        except typer_app.USAGE_ERROR:
             return None
     return called[0] if called else None
 
@@ -52,8 +54,8 @@ def as_values(given: Given, verb: str) -> Given:
 
 def read_alike(verb: str, words: list[str]) -> bool:
     """Whether it was read without typer. Typer makes the same of it then."""
-    verb, *rest = with_program_apart([verb, *words])
-    plainly = given_plainly(verb, rest)
+    verb, *rest = with_separator([verb, *words])
+    plainly = parsed(verb, rest)
     if plainly is None:
         return False
     by = by_typer([verb, *rest])
@@ -124,5 +126,5 @@ def test_what_people_write_is_read_without_typer(words: list[str]) -> None:
     ids=" ".join,
 )
 def test_the_rest_is_for_typer(words: list[str]) -> None:
-    verb, *rest = with_program_apart(words)
-    assert given_plainly(verb, rest) is None
+    verb, *rest = with_separator(words)
+    assert parsed(verb, rest) is None

@@ -1,0 +1,47 @@
+"""Messages on standard error: errors, warnings, and what was written."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from atomsan.errors import printable
+from atomsan.reports.wording import counted
+
+if TYPE_CHECKING:
+    from atomsan.trace.validation import Checked
+
+
+def say(text: str) -> None:
+    """One line on standard error."""
+    if sys.stderr is not None:
+        with suppress(OSError):  # standard error is closed; there is still the exit code
+            print(printable(f"atomsan: {text}"), file=sys.stderr, flush=True)
+
+
+def show(text: str) -> None:
+    """A text on standard error, where standard output belongs to the program."""
+    if sys.stderr is not None:  # print(file=None) would go to standard output
+        print(text, end="", file=sys.stderr, flush=True)
+
+
+def warn(source: Checked, *, repairs: bool = True) -> None:
+    """Warn of the non-fatal problems of a trace, and of the repairs made to it."""
+    for text in [*source.meta.warnings, *(source.repairs.lines() if repairs else ())]:
+        say(f"warning: {source.meta.source}: {text}")
+
+
+def say_written(target: str, events: int) -> None:
+    """Tell what was written, and how much of it."""
+    if target == "-":
+        say(f"wrote {counted(events, 'event')}")
+    else:
+        say(f"wrote {target}: {counted(events, 'event')}, {counted(_size(target), 'byte')}")
+
+
+def _size(path: str) -> int:
+    if not os.path.isdir(path):
+        return os.path.getsize(path)
+    return sum(entry.stat().st_size for entry in os.scandir(path))

@@ -1,0 +1,93 @@
+"""The progress bar of a pass over a trace, and the alarm at the end of the time."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sized
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import TYPE_CHECKING
+
+from atomsan.reports.wording import number
+
+if TYPE_CHECKING:
+    from atomsan.flow.trace_input import OpenedTrace
+    from atomsan.types import EventSource
+
+
+class BatchCounter:
+    """Called with each batch that is done. Counts the events, and moves the progress bar if there is one."""
+
+    def __init__(self) -> None:
+        self.events = 0
+        self.move: Callable[[int], None] = lambda events: None
+
+    def __call__(self, batch: Sized) -> None:
+        self.events += len(batch)
+        self.move(self.events)
+
+
+@contextmanager
+def progress(title: str, source: EventSource, *, quiet: bool) -> Iterator[BatchCounter]:
+    """Counts the batches of a pass; with a progress bar if standard error is a terminal."""
+    counter = BatchCounter()
+    if quiet or sys.stderr is None or not sys.stderr.isatty():
+        yield counter
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn(title), BarColumn(), TextColumn("{task.fields[rate]}"), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(title, total=None, rate="")
+
+        def move(events: int) -> None:
+            fraction = _fraction(source, events)
+            rate = f"{number(events)} events, {number(round(events / (bar.tasks[task].elapsed or 1)))} events/s"
+            bar.update(task, total=fraction and 1.0, completed=fraction or 0.0, rate=rate)
+
+        counter.move = move
+        yield counter
+
+
+def _fraction(source: EventSource, events: int) -> float | None:
+    """How much of a source is done: by events if their number is known, else by bytes if that is known."""
+    if source.meta.events:
+        return min(events / source.meta.events, 1.0)
+    fraction: float | None = source.fraction() if hasattr(source, "fraction") else None
+    return fraction
+
+
+def timed_progress(
+    title: str, timeout: float | None, *, quiet: bool
+) -> Callable[[OpenedTrace], AbstractContextManager[BatchCounter]]:
+    """For the passes of a check: a progress bar around each, and an alarm at the end of the time."""
+
+    @contextmanager
+    def around(source: OpenedTrace) -> Iterator[BatchCounter]:
+        alarm = nullcontext() if timeout is None else _alarm(timeout, source)
+        with alarm, progress(title, source, quiet=quiet) as counter:
+            yield counter
+
+    return around
+
+
+@contextmanager
+def _alarm(seconds: float, source: OpenedTrace) -> Iterator[None]:
+    """Interrupts a source that waits for input when the time is up. In all other cases the check looks at the clock."""
+    import signal
+
+    if not hasattr(signal, "setitimer"):
+        yield
+        return
+
+    def ring(*_: object) -> None:
+        if source.reading:
+            raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)

@@ -1,0 +1,61 @@
+"""Checks traces one by one and reports on each: what `atomsan check` and `atomsan sets` have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from atomsan.cli.exit_codes import Exit
+from atomsan.cli.messages import say
+from atomsan.cli.option_groups import ReportOptions, check_positive
+from atomsan.errors import InputError
+from atomsan.reports.registry import REPORTERS
+from atomsan.reports.wording import counted
+
+if TYPE_CHECKING:
+    from atomsan.findings.report import Report
+
+
+def check_and_report(
+    traces: list[str], check: Callable[[str], Report], timeout: float | None, reporting: ReportOptions
+) -> int:
+    """Check each trace; print reports for people at once, others at the end; write the files. Gives the exit code."""
+    files = reporting.files()
+    check_positive("--timeout", timeout)
+    at_once = REPORTERS[reporting.format].is_for_reading
+    reports: list[Report] = []
+    code = Exit.FINE
+    for trace in traces:
+        try:
+            report = check(trace)
+        except InputError as error:
+            if len(traces) == 1:
+                raise
+            say(str(error))
+            code = max(code, Exit.BAD)
+            continue
+        reports.append(report)
+        code = max(code, _exit_code(report))
+        if at_once:
+            print("\n" * (len(reports) > 1) + reporting.rendered([report]), end="", flush=True)
+        _warn(report, quiet=reporting.quiet)
+        if report.stopped == "interrupted":
+            break
+    if not at_once:
+        print(reporting.rendered(reports), end="")
+    reporting.write(files, reports)
+    return code
+
+
+def _exit_code(report: Report) -> Exit:
+    if report.stopped:
+        return Exit.INTERRUPTED
+    return Exit.FINDINGS if report.findings else Exit.FINE
+
+
+def _warn(report: Report, *, quiet: bool) -> None:
+    if not quiet:
+        for text in [*report.warnings, *report.repairs]:
+            say(f"warning: {report.trace.source}: {text}")
+    if report.stopped:
+        say(f"{report.stopped} after {counted(report.trace.events, 'event')} of {report.trace.source}")

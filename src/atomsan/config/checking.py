@@ -1,0 +1,123 @@
+"""Options for what is checked: algorithms, atomic sets, and the regions meant to be atomic."""
+
+from __future__ import annotations
+
+from atomsan.checkers import auto
+from atomsan.checkers.registry import CHECKERS
+from atomsan.config.option import Option
+
+# The methods of `flow.sets`, which takes too long to import for a help page. A test compares.
+SET_METHODS = ("patterns", "projection", "both")
+
+_CHECKING_VERBS = ("run", "check", "sets", "refine")
+
+CHECKING: tuple[Option, ...] = (
+    Option(
+        name="all",
+        verbs=("run", "check", "sets"),
+        type=bool,
+        default=False,
+        help="Also print notes: violations that do not count as findings.",
+        example="--all",
+    ),
+    Option(
+        name="findings_exit_code",
+        verbs=("run",),
+        type=int,
+        metavar="N",
+        default=1,
+        help="The exit code when there are findings.",
+        example="--findings-exit-code 42",
+    ),
+    Option(
+        name="algorithm",
+        verbs=("run", "check"),
+        type=str,
+        choices=(auto.NAME, *CHECKERS),
+        metavar="NAME",
+        repeated=True,
+        default=(auto.NAME,),
+        default_text=auto.NAME,
+        help="The algorithm to run; atomsan algorithms lists them. Repeatable: all run in one pass.",
+        example=f"--algorithm {auto.NAME}",
+    ),
+    Option(
+        name="first",
+        verbs=("check",),
+        type=bool,
+        default=False,
+        help="Stop at the first violation.",
+        example="--first",
+    ),
+    Option(
+        name="timeout",
+        verbs=("check", "sets"),
+        type=float,
+        metavar="S",
+        help="Stop after S seconds for each trace, and report what was found so far (exit code 3).",
+        example="--timeout 60",
+    ),
+    Option(
+        name="sets",
+        verbs=("sets",),
+        type=str,
+        metavar="FILE",
+        in_file=False,
+        help="The atomic sets, in TOML or JSON: a table 'sets' of variables (names or globs; of a recorded program, "
+        "fields of classes), and optionally a table 'declared' of the sets that each region is a unit of work on.",
+        example="--sets sets.toml",
+    ),
+    Option(
+        name="method",
+        verbs=("sets",),
+        type=str,
+        choices=SET_METHODS,
+        default="both",
+        help="How to check: the 14 access patterns, projection (exact for each set), or both in one pass.",
+        example="--method projection",
+    ),
+    Option(
+        name="max_rounds",
+        verbs=("refine",),
+        type=int,
+        metavar="N",
+        help="Stop after N rounds.",
+        example="--max-rounds 10",
+    ),
+    Option(
+        name="spec",
+        verbs=(*_CHECKING_VERBS, "record"),
+        type=str,
+        metavar="FILE",
+        help="The atomicity specification: which regions are meant to be atomic, and which data belongs together.",
+        example="--spec spec.toml",
+    ),
+    Option(
+        name="atomic",
+        verbs=_CHECKING_VERBS,
+        type=str,
+        metavar="GLOB",
+        repeated=True,
+        default=(),
+        help="Regions that are meant to be atomic: only these, unless the specification has a default. Repeatable.",
+        example="--atomic bank:Account.*",
+    ),
+    Option(
+        name="not_atomic",
+        verbs=_CHECKING_VERBS,
+        type=str,
+        metavar="GLOB",
+        repeated=True,
+        default=(),
+        help="Regions that are not meant to be atomic: the regions inside them are checked instead. Repeatable.",
+        example="--not-atomic *:main",
+    ),
+    Option(
+        name="split_at_waits",
+        verbs=("check", "sets", "refine"),
+        type=bool,
+        default=False,
+        help="Split every region where it waits for another thread, not only those AtomSan chose itself.",
+        example="--split-at-waits",
+    ),
+)

@@ -1,0 +1,19 @@
+"""Numbers as people read them."""
+
+from __future__ import annotations
+
+
+def number(count: int) -> str:
+    """`1,234,567`"""
+    return f"{count:,}"
+
+
+def counted(count: int, noun: str) -> str:
+    """`1 event`, `1,234 events`, `2 matches`"""
+    plural = "es" if noun.endswith("ch") else "s"
+    return f"{number(count)} {noun}{plural * (count != 1)}"
+
+
+def times(count: int) -> str:
+    """`once`, `2 times`"""
+    return "once" if count == 1 else f"{number(count)} times"

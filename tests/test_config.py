@@ -1,4 +1,4 @@
-"""Where options come from: the command line, the nearest file, the default."""
+"""Values of options: from the command line, the nearest configuration file, or the default."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_every_option_of_a_verb_has_a_value() -> None:
         assert set(values(verb)) == set(options_of(verb))
 
 
-def test_a_verb_ignores_what_it_does_not_have() -> None:
+def test_verb_ignores_options_of_other_verbs() -> None:
     assert values("debug", {"seed": 3, "lenient": True}) == {"format": "text"}
 
 
@@ -49,14 +49,14 @@ def test_keys_may_be_spelled_either_way() -> None:
     assert values("stats", {"input_format": "csv"})["input_format"] == "csv"
 
 
-def test_one_text_will_do_where_several_can_stand() -> None:
+def test_repeatable_option_accepts_a_single_string() -> None:
     assert values("stats", {"output": "a.json"})["output"] == ["a.json"]
     assert values("stats", {"output": ["a.json", "b.txt"]})["output"] == ["a.json", "b.txt"]
     assert values("stats", output=("c.json",))["output"] == ["c.json"]
     assert values("generate", {"output": "a.std"})["output"] == "a.std"
 
 
-def test_what_excludes_each_other() -> None:
+def test_options_that_exclude_each_other() -> None:
     assert values("generate", {"kind": "random"}, preset="tsp")["kind"] is None
     assert values("generate", {"preset": "tsp"}, kind="random")["preset"] is None
     with pytest.raises(InputError, match="--kind and --preset cannot stand together"):
@@ -71,7 +71,7 @@ def test_numbers_on_the_command_line(text: str, value: int) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "x", "1.5", "1e6", "9" * 5000])
-def test_what_is_no_number_on_the_command_line(text: str) -> None:
+def test_invalid_numbers_on_the_command_line(text: str) -> None:
     with pytest.raises(InputError, match="--events must be a whole number, not "):
         values("generate", events=text)
 
@@ -98,12 +98,12 @@ def test_what_is_no_number_on_the_command_line(text: str) -> None:
         ({"truth": ["a"]}, "atomsan.toml: 'truth' must be a text, not "),
     ],
 )
-def test_a_bad_key_is_named_whatever_the_verb(file: dict[str, Any], message: str) -> None:
+def test_bad_keys_are_refused_for_every_verb(file: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         values("debug", file)
 
 
-def test_several_outputs_are_none_for_generate() -> None:
+def test_generate_refuses_several_outputs() -> None:
     with pytest.raises(InputError, match=r"atomsan.toml: 'output' must be a text, not \['a'\]"):
         values("generate", {"output": ["a"]})
 
@@ -115,7 +115,7 @@ def test_a_whole_number_is_a_number() -> None:
 # ---- finding the file
 
 
-def test_nothing_is_found() -> None:
+def test_no_file_is_found() -> None:
     assert find_settings().path is None
 
 
@@ -155,12 +155,12 @@ def test_bad_files(name: str, content: bytes, words: str) -> None:
     assert str(caught.value).startswith(str(Path(name).absolute()))
 
 
-def test_someone_elses_broken_pyproject_is_not_our_business() -> None:
+def test_broken_pyproject_without_our_table_is_ignored() -> None:
     Path("pyproject.toml").write_text("[tool.other\n")
     assert find_settings().path is None
 
 
-def test_on_the_command_line() -> None:
+def test_settings_of_the_command_line_tool() -> None:
     Path("t.std").write_text("T1|r(x)|1\n")
     Path("pyproject.toml").write_text('[tool.atomsan]\nformat = "json"\n')
     assert process("stats", "t.std").out.startswith("{")
@@ -173,7 +173,7 @@ def test_on_the_command_line() -> None:
 # ---- the table
 
 
-def test_the_table_is_sound() -> None:
+def test_rows_of_the_table_are_complete() -> None:
     for option in OPTIONS:
         assert option.example.startswith((option.flag, f"{option.short} ")), option.name
         assert option.help.endswith("."), option.name

@@ -1,4 +1,4 @@
-"""`pytest --atomsan`, in processes of its own: this one has its own settings, and is not to be recorded."""
+"""`pytest --atomsan`, run in processes of its own: the pytest that runs these tests must not be recorded."""
 
 import importlib.util
 import json
@@ -375,12 +375,12 @@ class Ran(NamedTuple):
 
     @property
     def outcomes(self) -> dict[str, str]:
-        """By test, from the summary that `-rA` asks for."""
+        """The outcome of each test, from the summary that `-rA` prints."""
         words = "PASSED|FAILED|ERROR|XFAIL|XPASS"
         return {test: word for word, test in re.findall(rf"^({words}) (\S+::\S+)", self.out, re.M)}
 
     def section(self, test: str) -> str:
-        """What is said about a test that fails."""
+        """The section on a failing test."""
         name = re.escape(test.split("::", 1)[1].replace("::", "."))
         file = test.split("::")[0]
         # tests of the same name in several files come in the order of the files
@@ -397,7 +397,7 @@ def write(directory: Path, files: dict[str, str]) -> Path:
 
 
 def run_pytest(directory: Path, *arguments: str) -> Ran:
-    """Pytest in a process of its own. What this one was told is not for that one."""
+    """Run pytest in a process of its own, without the settings of this one."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
     environment["ATOMSAN_CACHE"] = str(directory.parent / "cache")
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-rA", *arguments]
@@ -433,7 +433,7 @@ def off(project: Path) -> Ran:
 
 
 def runs(report: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
-    """The reports of each test, of one run of it or of several."""
+    """The reports of each test, one for each run of it."""
     found: dict[str, list[dict[str, Any]]] = {}
     for one in report["reports"]:
         found.setdefault(one["trace"]["source"].split(" ")[0], []).append(one)
@@ -490,7 +490,7 @@ def test_a_racy_coroutine_fails_with_the_explanation(on: Ran) -> None:
 
 @pytest.mark.skipif(not HAS_ASYNCIO, reason="needs pytest-asyncio")
 def test_asyncio_is_watched_if_pytest_rewrites_its_assertions(tmp_path: Path) -> None:
-    """`-p asyncio` is the plugin of that name, and pytest takes it for a module to rewrite as well."""
+    """`-p asyncio` names the plugin, and makes pytest rewrite the module asyncio as well."""
     ran = run_pytest(write(tmp_path / "project", {"test_waiting.py": TEST_WAITING}), "--atomsan", "-p", "asyncio")
     assert ran.outcomes == {"test_waiting.py::test_takers": "PASSED"}
 
@@ -503,7 +503,7 @@ def test_asyncio_is_watched_if_pytest_rewrites_its_assertions(tmp_path: Path) ->
         "test_unittest.py::Deposits::test_fails_and_is_racy",
     ],
 )
-def test_a_failing_test_fails_in_its_own_words_and_shows_what_was_found(on: Ran, off: Ran, test: str) -> None:
+def test_failing_test_keeps_its_failure_and_shows_the_findings(on: Ran, off: Ran, test: str) -> None:
     own, _, found = on.section(test).partition("Captured AtomSan call")
     assert "lost update in bank:deposit" in found
     assert "atomicity" not in own
@@ -512,7 +512,7 @@ def test_a_failing_test_fails_in_its_own_words_and_shows_what_was_found(on: Ran,
     assert own.rstrip("-\n ") == plain.split("\n=")[0].rstrip()
 
 
-def test_assertions_are_explained_as_without(on: Ran, off: Ran) -> None:
+def test_assertions_are_explained_as_without_atomsan(on: Ran, off: Ran) -> None:
     def explained(ran: Ran) -> list[str]:
         lines = re.findall(r"^[>E] .*$", ran.section("test_bank.py::test_fails"), re.M)
         return [re.sub("0x[0-9a-f]+", "0x", line) for line in lines]
@@ -555,7 +555,7 @@ def test_workers_find_the_same(distributed: Ran) -> None:
     assert f"{len(FOUND)} with atomicity violations" in distributed.out
 
 
-def test_what_workers_find_is_in_the_report(project: Path, report: dict[str, Any], distributed: Ran) -> None:
+def test_findings_of_workers_are_in_the_report(project: Path, report: dict[str, Any], distributed: Ran) -> None:
     theirs = json.loads((project / "distributed.json").read_text())
     assert theirs.keys() == report.keys()
     assert runs(theirs).keys() == runs(report).keys()
@@ -657,7 +657,7 @@ def test_a_wrong_marker_is_a_usage_error(tmp_path: Path) -> None:
     assert ran.code == pytest.ExitCode.USAGE_ERROR
 
 
-def test_a_wrong_marker_is_said_by_workers_too(tmp_path: Path) -> None:
+def test_wrong_marker_is_an_error_in_workers_too(tmp_path: Path) -> None:
     project = write(tmp_path / "project", {"test_marked.py": MARKED.format("True")})
     ran = run_pytest(project, "--atomsan", "-n", "1")
     assert ran.outcomes == {"test_marked.py::test_marked": "ERROR"}
@@ -675,7 +675,7 @@ def test_a_wrong_marker_is_said_by_workers_too(tmp_path: Path) -> None:
         ({"atomic": [1]}, "wants for atomic names of regions, as a text or a list of texts, not [1]"),
     ],
 )
-def test_what_is_wrong_with_a_marker(given: dict[str, Any], said: str) -> None:
+def test_message_for_a_wrong_marker(given: dict[str, Any], said: str) -> None:
     with pytest.raises(ValueError, match=re.escape(said)):
         MarkerOptions(True, False, 0, 1, (), ()).changed(given)
 

@@ -9,7 +9,7 @@ from cli.running import Atomsan
 
 @pytest.fixture(autouse=True)
 def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every test has a directory of its own, in which no configuration stands."""
+    """Each test runs in an empty directory of its own, without configuration files."""
     monkeypatch.chdir(tmp_path)
 
 

@@ -39,7 +39,7 @@ def command(*arguments: str | Path) -> list[str]:
 
 
 def environment(**more: str) -> dict[str, str]:
-    """The environment, with this very package first on the path."""
+    """The environment, with this package first on the path."""
     return {**os.environ, "PYTHONPATH": str(Path(atomsan.__file__).parents[1]), **more}
 
 
@@ -58,12 +58,12 @@ def process(*arguments: str | Path, before: Callable[[], Any] | None = None, **o
 
 
 def leftovers(directory: Path) -> set[str]:
-    """Everything in a directory, hidden files too."""
+    """All entries of a directory, including hidden files."""
     return set(os.listdir(directory))
 
 
 def assert_refused(ran: Ran, *words: str, code: int = 2) -> None:
-    """One clear line on standard error that has all the words, and nothing like a traceback."""
+    """There is one line on standard error, with all the words, and no traceback."""
     assert ran.code == code, ran
     assert ran.err.startswith("atomsan: "), ran
     assert ran.err.count("\n") == 1, ran

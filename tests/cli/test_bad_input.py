@@ -1,4 +1,4 @@
-"""What users do to us: every bad input and every output that fails gets one clear line and exit code 2."""
+"""Bad input and failing output: one clear line on standard error and exit code 2."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ VERBS = (["stats", "t.std"], ["validate", "t.std"], ["convert", "t.std", "out.at
 
 
 @pytest.mark.parametrize("what", ACCEPTED)
-def test_accepted(atomsan: Atomsan, what: str) -> None:
+def test_unusual_but_valid_input_is_accepted(atomsan: Atomsan, what: str) -> None:
     content, events = ACCEPTED[what]
     Path("t.std").write_bytes(content)
     s = "" if events == 1 else "s"
@@ -62,7 +62,9 @@ def test_accepted(atomsan: Atomsan, what: str) -> None:
 
 @pytest.mark.parametrize("arguments", VERBS, ids=lambda arguments: arguments[0])
 @pytest.mark.parametrize("what", REFUSED)
-def test_refused(atomsan: Atomsan, tmp_path: Path, what: str, arguments: list[str]) -> None:
+def test_invalid_input_is_refused_with_its_place(
+    atomsan: Atomsan, tmp_path: Path, what: str, arguments: list[str]
+) -> None:
     content, words = REFUSED[what]
     Path("t.std").write_bytes(content)
     ran = atomsan(*arguments)
@@ -88,21 +90,21 @@ def test_no_such_file(atomsan: Atomsan) -> None:
     assert_refused(atomsan("stats", "missing.std"), "missing.std: no such file")
 
 
-def test_a_name_with_a_newline_is_still_one_line(atomsan: Atomsan) -> None:
+def test_newline_in_a_file_name_is_escaped_in_the_message(atomsan: Atomsan) -> None:
     assert_refused(atomsan("stats", "miss\ning.std"), "miss\\ning.std: no such file")
 
 
-def test_a_directory_that_is_no_bundle(atomsan: Atomsan) -> None:
+def test_directory_that_is_not_a_bundle_is_refused(atomsan: Atomsan) -> None:
     Path("d").mkdir()
     assert_refused(atomsan("stats", "d"), "d: a directory, but not a trace bundle")
 
 
-def test_an_unknown_content(atomsan: Atomsan) -> None:
+def test_unknown_content_is_refused(atomsan: Atomsan) -> None:
     Path("t").write_bytes(b"hello\n")
     assert_refused(atomsan("stats", "t"), "t: ", "--input-format")
 
 
-def test_a_file_that_shrinks(atomsan: Atomsan, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_file_that_shrinks_while_it_is_read(atomsan: Atomsan, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("t.std").write_bytes(GOOD * 100_000)
     opened = ByteInput._opened
 
@@ -116,7 +118,7 @@ def test_a_file_that_shrinks(atomsan: Atomsan, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_no_permission(tmp_path: Path) -> None:
-    """The interpreter itself may be out of reach for another user, so what is needed is loaded first."""
+    """Modules are imported first: another user may not be able to read the interpreter's files."""
     Path("t.std").write_bytes(GOOD)
     Path("secret.std").write_bytes(GOOD)
     os.chmod("secret.std", 0)
@@ -178,7 +180,7 @@ def test_a_bundle_with_a_foreign_schema(atomsan: Atomsan, bundle: Path) -> None:
     assert_refused(atomsan("stats", bundle), "b.atomtrace/events.arrows", "foreign schema")
 
 
-def test_a_bundle_whose_events_vanish(atomsan: Atomsan, bundle: Path) -> None:
+def test_bundle_without_events_is_refused(atomsan: Atomsan, bundle: Path) -> None:
     (bundle / "events.arrows").unlink()
     assert_refused(atomsan("stats", bundle), "b.atomtrace", "events.arrows")
 
@@ -194,7 +196,7 @@ def test_a_bundle_that_was_cut_is_read_up_to_the_cut(atomsan: Atomsan, bundle: P
     assert atomsan("validate", bundle).out == "b.atomtrace: well-formed, cut short, 0 events\n"
 
 
-def test_a_parquet_file_that_is_no_trace(atomsan: Atomsan) -> None:
+def test_parquet_file_that_is_not_a_trace_is_refused(atomsan: Atomsan) -> None:
     Path("t.parquet").write_bytes(b"PAR1" + b"x" * 100)
     assert_refused(atomsan("stats", "t.parquet"), "t.parquet: ")
 
@@ -219,7 +221,7 @@ def test_standard_output_on_a_full_disk(arguments: list[str]) -> None:
         assert_refused(process(*arguments, stdout=full), "standard output", "No space left on device")
 
 
-def test_a_device_that_is_full(atomsan: Atomsan) -> None:
+def test_writing_to_a_full_device_is_an_error(atomsan: Atomsan) -> None:
     Path("t.std").write_bytes(GOOD)
     assert_refused(atomsan("convert", "t.std", "/dev/full", "--output-format", "std"), "/dev/full: cannot be written")
 
@@ -253,7 +255,7 @@ def test_bad_usage(atomsan: Atomsan, arguments: list[str], words: list[str]) -> 
     assert_refused(atomsan(*arguments), *words)
 
 
-def test_no_verb_is_answered_with_the_help(atomsan: Atomsan) -> None:
+def test_help_is_shown_if_no_verb_is_given(atomsan: Atomsan) -> None:
     ran = atomsan()
     assert (ran.code, ran.err) == (2, "atomsan: no verb given\n")
     assert ran.out == atomsan("--help").out
@@ -263,7 +265,7 @@ def test_version(atomsan: Atomsan) -> None:
     assert atomsan("--version") == (0, f"atomsan {api.__version__}\n", "")
 
 
-def test_a_bug_of_ours_says_so(atomsan: Atomsan, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_internal_error_asks_for_a_bug_report(atomsan: Atomsan, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object, **__: object) -> None:
         raise TypeError("oops\nagain")
 

@@ -58,11 +58,11 @@ def test_every_algorithm(atomsan: Atomsan, name: str) -> None:
     assert (content["verdict"], ran.code) == (("unknown", 0) if name == "empty" else ("violated", 1))
 
 
-def test_an_algorithm_that_is_not_there(atomsan: Atomsan) -> None:
+def test_unknown_algorithm_is_refused(atomsan: Atomsan) -> None:
     assert_refused(atomsan("check", "fine.std", "--algorithm", "frob"), "--algorithm must be one of auto, ", "'frob'")
 
 
-def test_several_traces_and_the_worst_code(atomsan: Atomsan) -> None:
+def test_highest_exit_code_of_several_traces(atomsan: Atomsan) -> None:
     ran = atomsan("check", "fine.std", "lost.std", "--format", "json")
     content = json.loads(ran.out)
     assert ran.code == 1
@@ -84,7 +84,7 @@ def test_a_malformed_trace_is_refused_or_repaired(atomsan: Atomsan) -> None:
     assert "repairs" in json.loads(atomsan("check", "bad.std", "--lenient", "--quiet", "--format", "json").out)
 
 
-def test_results_in_files(atomsan: Atomsan) -> None:
+def test_reports_are_written_to_files(atomsan: Atomsan) -> None:
     ran = atomsan("check", "lost.std", "-o", "r.json", "-o", "r.txt", "--limit", "0")
     assert ran.code == 1
     assert json.loads(Path("r.json").read_text())["violations"] == 1
@@ -119,13 +119,13 @@ def test_standard_input() -> None:
     assert ran.out.startswith("standard input: violated, not serializable\n")
 
 
-def test_numbers_that_make_no_sense(atomsan: Atomsan) -> None:
+def test_invalid_numbers_are_refused(atomsan: Atomsan) -> None:
     assert_refused(atomsan("check", "fine.std", "--timeout", "0"), "--timeout must be more than 0")
     assert_refused(atomsan("check", "fine.std", "--timeout", "nan"), "--timeout must be more than 0")
     assert_refused(atomsan("check", "fine.std", "--limit", "-1"), "--limit must not be negative")
 
 
-def test_an_interrupt_gives_what_was_found_so_far() -> None:
+def test_interrupt_reports_the_findings_so_far() -> None:
     ran = interrupted("check", "-", "--format", "json", "--not-atomic", "nothing")
     content = json.loads(ran.out)
     assert ran.code == 3
@@ -137,7 +137,7 @@ def test_an_interrupt_gives_what_was_found_so_far() -> None:
     assert ran.err.startswith("atomsan: interrupted after ")
 
 
-def test_the_time_is_up_while_no_input_comes() -> None:
+def test_timeout_ends_a_wait_for_input() -> None:
     with subprocess.Popen(
         command("check", "-", "-o", "r.json", "--timeout", "1", "--input-format", "std"),
         stdin=subprocess.PIPE,
@@ -160,7 +160,7 @@ def test_the_time_is_up_while_no_input_comes() -> None:
     assert content["trace"]["complete"] is False
 
 
-def test_a_small_trace_is_checked_quickly_enough_to_import_little() -> None:
+def test_check_of_a_small_trace_imports_little() -> None:
     script = (
         "import sys; from atomsan.cli.main import main; main(sys.argv[1:]);"
         "print(*{name.split('.')[0] for name in sys.modules}, file=sys.stderr)"

@@ -18,7 +18,7 @@ def _trace(_here: None) -> None:
 
 
 @pytest.mark.parametrize("name", ["b.atomtrace", "p.parquet", "s.std.gz", "s.std.zst", "n.trace", "n.trace.gz"])
-def test_there_and_back(atomsan: Atomsan, name: str) -> None:
+def test_round_trip(atomsan: Atomsan, name: str) -> None:
     ran = atomsan("convert", "t.std", name)
     assert (ran.code, ran.out) == (0, "")
     assert ran.err.startswith(f"atomsan: wrote {name}: 5 events, ")
@@ -37,7 +37,7 @@ def test_standard_input_and_an_unusual_name(atomsan: Atomsan) -> None:
     assert Path("out").read_text() == STD
 
 
-def test_what_exists_is_kept_without_force(atomsan: Atomsan, tmp_path: Path) -> None:
+def test_existing_output_is_kept_without_force(atomsan: Atomsan, tmp_path: Path) -> None:
     Path("b.atomtrace").mkdir()
     Path("old.std").write_text("old")
     # it does not even look at the input
@@ -47,7 +47,7 @@ def test_what_exists_is_kept_without_force(atomsan: Atomsan, tmp_path: Path) -> 
     assert leftovers(tmp_path) == {"t.std", "old.std", "b.atomtrace"}
 
 
-def test_force_replaces_but_not_a_directory_that_is_no_trace(atomsan: Atomsan) -> None:
+def test_force_does_not_replace_a_directory_that_is_not_a_trace(atomsan: Atomsan) -> None:
     Path("old.std").write_text("old")
     assert atomsan("convert", "t.std", "old.std", "--force").code == 0
     assert Path("old.std").read_text() == STD
@@ -72,7 +72,9 @@ def test_force_replaces_but_not_a_directory_that_is_no_trace(atomsan: Atomsan) -
         (["t.std", "t.std/x.std"], ["t.std/x.std", "Not a directory"]),
     ],
 )
-def test_outputs_that_cannot_be(atomsan: Atomsan, tmp_path: Path, arguments: list[str], words: list[str]) -> None:
+def test_impossible_outputs_are_refused(
+    atomsan: Atomsan, tmp_path: Path, arguments: list[str], words: list[str]
+) -> None:
     assert_refused(atomsan("convert", *arguments), *words)
     assert leftovers(tmp_path) == {"t.std"}
 

@@ -30,7 +30,7 @@ def test_json(atomsan: Atomsan) -> None:
     assert facts["paths"]["config"] is None
 
 
-def test_a_module_that_does_not_load_is_told(monkeypatch: pytest.MonkeyPatch, atomsan: Atomsan) -> None:
+def test_module_that_does_not_load_is_shown(monkeypatch: pytest.MonkeyPatch, atomsan: Atomsan) -> None:
     monkeypatch.setattr(debug, "_compiled", lambda package: ["atomsan.trace._nothing"])
     ran = atomsan("debug")
     assert ran.code == 0

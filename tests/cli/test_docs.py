@@ -1,4 +1,4 @@
-"""docs/cli.md, `--help`, the table of options and the verbs' functions say the same."""
+"""docs/cli.md, `--help`, the table of options and the verbs' functions agree."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def spellings(verb: str) -> set[str]:
 
 
 def documented(verb: str) -> str:
-    """The table of a verb's options as it should stand in the page."""
+    """The table of a verb's options for the page."""
     lines = ["| option | means | example | default |", "|---|---|---|---|"]
     for option in options_of(verb).values():
         shown = spelling(option).replace("|", "\\|")
@@ -52,7 +52,7 @@ def test_the_page_has_the_options_of_each_verb(verb: str) -> None:
     assert options_in(re.sub(r"\[.*?\]\(.*?\)", "", section(verb))) - HELP == spellings(verb)
 
 
-def test_the_page_has_a_section_for_each_verb_and_for_nothing_else() -> None:
+def test_the_page_has_one_section_for_each_verb() -> None:
     assert re.findall(r"^## ([a-z]+)$", PAGE, re.M) == list(VERBS)
     for verb in VERBS:
         assert f"[`{verb}`](#{verb})" in PAGE
@@ -87,7 +87,7 @@ def test_the_top_help_has_every_verb(atomsan: Atomsan) -> None:
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_functions_take_what_the_tables_say(verb: str) -> None:
+def test_parameters_of_verbs_match_the_tables(verb: str) -> None:
     function = getattr(import_module(f"atomsan.cli.{verb}"), verb)
     hints = typing.get_type_hints(function)
     hints.pop("return")
@@ -110,7 +110,7 @@ def expected_type(option: Option) -> object:
     return option.type | None if option.default is None else option.type
 
 
-def test_the_options_of_generate_are_those_of_the_generator() -> None:
+def test_generate_has_the_options_of_the_generator() -> None:
     from atomsan.trace.generator import BENCHMARKS, KINDS, GeneratorOptions, options_for, preset
 
     assert GENERATOR_KINDS == KINDS
@@ -126,13 +126,13 @@ def test_the_options_of_generate_are_those_of_the_generator() -> None:
     assert inspect.signature(preset).parameters["scale"].default == float(options_of("generate")["scale"].default_text)
 
 
-def test_the_methods_of_sets_are_those_of_the_flow() -> None:
+def test_sets_has_the_methods_of_the_flow() -> None:
     from atomsan.flow.sets import Method
 
     assert typing.get_args(Method) == SET_METHODS
 
 
-def test_exit_codes_stand_in_the_page() -> None:
+def test_the_page_has_all_exit_codes() -> None:
     from atomsan.cli.exit_codes import Exit
 
     codes = PAGE.partition("## Exit codes")[2].partition("\n## ")[0]

@@ -9,7 +9,7 @@ import pytest
 from cli.running import Atomsan, assert_refused, command, environment, leftovers
 
 
-def test_standard_output_and_the_same_again(atomsan: Atomsan) -> None:
+def test_same_options_give_the_same_trace(atomsan: Atomsan) -> None:
     first = atomsan("generate", "--kind", "random", "--seed", "7")
     assert (first.code, first.err) == (0, "")
     assert first.out.count("\n") == 50
@@ -77,7 +77,7 @@ def test_bad_usage(atomsan: Atomsan, tmp_path: Path, arguments: list[str], words
     assert leftovers(tmp_path) == set()
 
 
-def test_whoever_reads_may_stop_reading() -> None:
+def test_reader_of_the_output_may_stop_early() -> None:
     with subprocess.Popen(
         command("generate"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment()
     ) as running:

@@ -1,4 +1,4 @@
-"""Ctrl-C in the middle: exit code 3, what is known is told, and nothing is left that looks whole."""
+"""Ctrl-C during a verb: exit code 3, results so far, and no incomplete output that looks complete."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LINES = b"".join(b"T%d|w(V%d)|%d\n" % (i % 3, i % 50, i % 9) for i in range(10_0
 
 
 def waiting(pipe: IO[bytes]) -> int:
-    """How many bytes nobody has read yet."""
+    """The number of unread bytes in a pipe."""
     return int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder)
 
 
@@ -57,12 +57,12 @@ def test_convert_leaves_nothing(tmp_path: Path, name: str) -> None:
     assert leftovers(tmp_path) == set()
 
 
-def test_before_a_batch_was_full(tmp_path: Path) -> None:
+def test_interrupt_before_the_first_batch_is_full(tmp_path: Path) -> None:
     assert interrupted("convert", "-", "t.std", blocks=0) == (3, "", "atomsan: interrupted\n")
     assert leftovers(tmp_path) == set()
 
 
-def test_stats_tells_what_it_counted() -> None:
+def test_stats_shows_the_counts_so_far() -> None:
     ran = interrupted("stats", "-", "--format", "json")
     trace = json.loads(ran.out)["trace"]
     assert ran.code == 3

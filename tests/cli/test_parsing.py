@@ -1,4 +1,4 @@
-"""A command line that is as it should be is read without typer. Typer would make the same of it."""
+"""Usual command lines are parsed without typer, with the same result."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ WORDS = st.one_of(
 
 
 def by_typer(words: list[str]) -> Given | None:
-    """What typer gives to a verb. None: it gives it nothing, for there is something wrong, or it shows the help."""
+    """The values that typer passes to a verb. None: it refuses the command line, or shows the help."""
     called: list[Given] = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(typer_app, "call", lambda verb, given: called.append(given) or 0)
@@ -47,13 +47,13 @@ def without_help(given: Given) -> Given:
 
 
 def as_values(given: Given, verb: str) -> Given:
-    """Nothing can be None or an empty list."""
+    """None and an empty list are the same for a repeatable option."""
     repeated = {row.name for row in (*arguments_of(verb).values(), *options_of(verb).values()) if row.repeated}
     return {name: list(value or ()) if name in repeated else value for name, value in given.items()}
 
 
 def read_alike(verb: str, words: list[str]) -> bool:
-    """Whether it was read without typer. Typer makes the same of it then."""
+    """Whether it is parsed without typer; if so, typer must give the same values."""
     verb, *rest = with_separator([verb, *words])
     plainly = parsed(verb, rest)
     if plainly is None:
@@ -66,13 +66,13 @@ def read_alike(verb: str, words: list[str]) -> bool:
 
 @settings(max_examples=600, deadline=None)
 @given(verb=st.sampled_from(list(VERBS)), words=st.lists(WORDS, max_size=5))
-def test_typer_makes_the_same_of_it(verb: str, words: list[str]) -> None:
+def test_typer_parses_any_words_alike(verb: str, words: list[str]) -> None:
     read_alike(verb, words)
 
 
 @settings(max_examples=400, deadline=None)
 @given(data=st.data())
-def test_typer_makes_the_same_of_options_of_the_verb(data: st.DataObject) -> None:
+def test_typer_parses_options_of_the_verb_alike(data: st.DataObject) -> None:
     verb = data.draw(st.sampled_from(list(VERBS)))
     options = list(options_of(verb).values())
     words = []
@@ -105,7 +105,7 @@ def usual() -> list[list[str]]:
 
 
 @pytest.mark.parametrize("words", usual(), ids=" ".join)
-def test_what_people_write_is_read_without_typer(words: list[str]) -> None:
+def test_usual_command_lines_are_parsed_without_typer(words: list[str]) -> None:
     assert read_alike(words[0], words[1:])
 
 
@@ -125,6 +125,6 @@ def test_what_people_write_is_read_without_typer(words: list[str]) -> None:
     ],
     ids=" ".join,
 )
-def test_the_rest_is_for_typer(words: list[str]) -> None:
+def test_wrong_or_unusual_command_lines_are_left_to_typer(words: list[str]) -> None:
     verb, *rest = with_separator(words)
     assert parsed(verb, rest) is None

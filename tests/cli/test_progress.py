@@ -12,7 +12,7 @@ from cli.running import Atomsan, command, environment, process
 
 
 def on_a_terminal(*arguments: str) -> str:
-    """What a command says on a standard error that is a terminal."""
+    """The standard error of a command, which is a terminal."""
     ours, theirs = pty.openpty()
     with subprocess.Popen(
         command(*arguments), stderr=theirs, stdout=subprocess.DEVNULL, env=environment(TERM="xterm", COLUMNS="150")
@@ -35,7 +35,7 @@ def trace(atomsan: Atomsan) -> str:
     return "t.std"
 
 
-def test_on_a_terminal(trace: str) -> None:
+def test_progress_is_shown_on_a_terminal(trace: str) -> None:
     said = on_a_terminal("stats", trace)
     assert "counting" in said
     assert "2,500,000 events" in said
@@ -48,5 +48,5 @@ def test_on_a_terminal(trace: str) -> None:
     assert "generating" in on_a_terminal("generate", "-o", "u.std", "--events", "1_100_000")
 
 
-def test_in_a_pipe(trace: str) -> None:
+def test_no_progress_is_shown_in_a_pipe(trace: str) -> None:
     assert process("stats", trace).err == ""

@@ -1,4 +1,4 @@
-"""`atomsan record`: the trace is there, whatever becomes of the program or of the recorder."""
+"""`atomsan record`: the trace is written, even if the program or the recorder is killed."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_other_formats(name: str, atomsan: Atomsan) -> None:
     assert "1 violation" in atomsan("check", name).out
 
 
-def test_what_exists_is_kept(atomsan: Atomsan) -> None:
+def test_existing_output_is_kept(atomsan: Atomsan) -> None:
     written("print('it ran')")
     for name in ("t.std", "t.atomtrace"):
         written("kept", name)
@@ -192,7 +192,7 @@ if __name__ == "__main__":
     assert len([name for name in leftovers(Path()) if name.startswith("t.")]) >= 2
 
 
-def test_a_process_that_outlives_the_program_goes_on(atomsan: Atomsan) -> None:
+def test_forked_process_that_outlives_the_program_goes_on(atomsan: Atomsan) -> None:
     written("""
 import os, time
 class C: n = 0

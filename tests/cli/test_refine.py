@@ -32,7 +32,7 @@ def _traces(_here: None) -> None:
     Path("t.std").write_text(NESTED)
 
 
-def test_from_the_outside_in(atomsan: Atomsan) -> None:
+def test_outer_regions_are_removed_first(atomsan: Atomsan) -> None:
     ran = atomsan("refine", "t.std", "-o", "spec.toml")
     assert (ran.code, ran.err) == (0, "atomsan: wrote spec.toml: 2 regions not atomic\n")
     assert [line.split() for line in ran.out.splitlines()] == [
@@ -62,7 +62,7 @@ def test_the_violations_of_all_traces_are_united(atomsan: Atomsan) -> None:
     assert "# round 1: 2 violations in 2 traces, for example" in Path("spec.toml").read_text()
 
 
-def test_where_to_start_from(atomsan: Atomsan) -> None:
+def test_refinement_starts_from_the_given_specification(atomsan: Atomsan) -> None:
     Path("start.toml").write_text("not_atomic = ['outer']\n[sets]\nS = ['x']\n")
     ran = atomsan("refine", "t.std", "--spec", "start.toml", "-o", "spec.toml", "--not-atomic", "zzz*")
     assert len(ran.out.splitlines()) == 4
@@ -79,7 +79,7 @@ def test_a_limit_of_rounds(atomsan: Atomsan) -> None:
     assert "not finished: the limit of rounds" in Path("spec.toml").read_text()
 
 
-def test_a_name_that_looks_like_a_glob(atomsan: Atomsan) -> None:
+def test_region_name_that_looks_like_a_glob(atomsan: Atomsan) -> None:
     Path("t.std").write_text(NESTED.replace("outer", 'a*[1]"b'))
     atomsan("refine", "t.std", "-o", "spec.toml")
     assert not read_spec("spec.toml").is_atomic('a*[1]"b')
@@ -87,7 +87,7 @@ def test_a_name_that_looks_like_a_glob(atomsan: Atomsan) -> None:
     assert atomsan("check", "t.std", "--spec", "spec.toml").code == 0
 
 
-def test_what_is_refused(atomsan: Atomsan) -> None:
+def test_bad_usage_is_refused(atomsan: Atomsan) -> None:
     assert_refused(atomsan("refine", "t.std"), "missing -o FILE")
     assert_refused(atomsan("refine", "-", "-o", "spec.toml"), "cannot be standard input")
     assert_refused(atomsan("refine", "t.std", "-o", "t.std"), "written to a file in .toml")

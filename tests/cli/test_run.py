@@ -1,4 +1,4 @@
-"""`atomsan run`: the program is what it is without us, and what it did is reported."""
+"""`atomsan run`: the program behaves as without AtomSan, and its violations are reported."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def written(text: str, name: str = "app.py") -> str:
 
 
 def plain(*arguments: str, **options: Any) -> Ran:
-    """What Python does with a program."""
+    """Run a program with plain Python."""
     options.setdefault("env", os.environ.copy())
     ran = subprocess.run([sys.executable, *arguments], capture_output=True, timeout=60, **options)
     # a shell shows 128 and the signal
@@ -95,7 +95,7 @@ def plain(*arguments: str, **options: Any) -> Ran:
 
 
 def assert_same(atomsan: Atomsan, *arguments: str) -> Ran:
-    """The program does the same with us and without us. Returns what."""
+    """Run a program with and without AtomSan; both must do the same. Returns the result."""
     expected, found = plain(*arguments, stdin=subprocess.DEVNULL), atomsan("run", "--quiet", *arguments)
     assert without_addresses(found) == without_addresses(expected)
     return expected
@@ -170,7 +170,7 @@ ENDS = {
 
 
 @pytest.mark.parametrize("name", ENDS)
-def test_how_a_program_ends(name: str, atomsan: Atomsan) -> None:
+def test_programs_end_as_without_atomsan(name: str, atomsan: Atomsan) -> None:
     text, code = ENDS[name]
     assert assert_same(atomsan, written(text)).code == code
 
@@ -230,7 +230,7 @@ c = C(); c.x = 1; print(c.x, open(__file__).fileno())
 
 
 @pytest.mark.parametrize("name", SEES)
-def test_what_a_program_sees(name: str, atomsan: Atomsan) -> None:
+def test_programs_see_the_same_as_without_atomsan(name: str, atomsan: Atomsan) -> None:
     assert assert_same(atomsan, written(SEES[name]), "an argument", "--option").err == ""
 
 
@@ -267,7 +267,7 @@ print(seen, warnings.filters)
 
 
 def test_warnings_of_the_compiler(atomsan: Atomsan) -> None:
-    """Each in every run of the main file, and none again for the loops of an entry function."""
+    """Each occurs once in every run of the main file, not again for the loops of an entry function."""
     written(WARNED_OF)
     for _ in range(2):
         assert assert_same(atomsan, "app.py").err.count("SyntaxWarning") == 2
@@ -288,7 +288,7 @@ def test_modules(atomsan: Atomsan) -> None:
     assert assert_same(atomsan, "-m", "nothing").code == 1
 
 
-def test_texts(atomsan: Atomsan) -> None:
+def test_code_on_the_command_line(atomsan: Atomsan) -> None:
     assert_same(atomsan, "-c", "import sys; print(sys.argv, sys.path[0], __name__, globals().keys())", "-m", "x")
     assert_same(atomsan, "-c", "def f():\n    1/0\nf()")
     assert_same(atomsan, "-c", "x = (")
@@ -336,7 +336,7 @@ if __name__ == "__main__":
     assert "fork [2, 4]" in atomsan("run", "--quiet", "--follow-fork", "app.py").out
 
 
-def test_a_module_of_the_user_does_not_get_in_our_way(atomsan: Atomsan) -> None:
+def test_user_modules_do_not_shadow_those_of_atomsan(atomsan: Atomsan) -> None:
     for name in ("ast", "json", "queue", "typing", "atomsan_none"):
         written("print('the user has', __name__)", f"{name}.py")
     written("import queue\nprint('main')\nexec('x = {}; x[1] = 2')")
@@ -352,7 +352,7 @@ def test_standard_input_and_a_closed_one() -> None:
     assert process("run", "-q", "app.py", before=lambda: os.close(0), stdin=None) == expected
 
 
-def test_a_program_that_comes_out_of_a_pipe() -> None:
+def test_program_is_read_from_a_pipe() -> None:
     for text in (b"print(__name__, __file__)\n1/0\n", b"PK = '#!'\nprint(PK)\n"):
         assert process("run", "-q", "/dev/stdin", input=text) == plain("/dev/stdin", input=text)
     wrong, expected = process("run", "-q", "/dev/stdin", input=b"print((\n"), plain("/dev/stdin", input=b"print((\n")
@@ -374,7 +374,7 @@ def test_a_closed_standard_error_leaves_the_output_to_the_program() -> None:
     assert ran.out == plain("app.py").out
 
 
-def test_descriptors_and_ignored_signals_come_through() -> None:
+def test_descriptors_and_ignored_signals_are_inherited() -> None:
     written("import os, signal\nprint(os.read(7, 9), *map(signal.getsignal, (1, 2, 15)))")
     written("from below", "given.txt")
 
@@ -388,7 +388,7 @@ def test_descriptors_and_ignored_signals_come_through() -> None:
     assert "from belo" in ran.out
 
 
-def test_the_environment_is_the_one_that_was_given() -> None:
+def test_the_environment_is_passed_on_unchanged() -> None:
     written("import os\nprint(dict(os.environ))")
     given = environment(SOME_VARIABLE="x")
     given.pop("OPENBLAS_NUM_THREADS", None)
@@ -426,7 +426,7 @@ def test_a_current_directory_that_was_removed() -> None:
 # --- wrong usage ---------------------------------------------------------------------------------------------------
 
 
-def test_what_is_wrong_is_said_before_the_program_runs(atomsan: Atomsan) -> None:
+def test_bad_usage_is_refused_before_the_program_runs(atomsan: Atomsan) -> None:
     written("print('it ran')")
     written("kept", "there.std")
     assert_refused(atomsan("run", "missing.py"), "missing.py", "no such file")
@@ -483,7 +483,7 @@ def test_a_program_that_is_killed_is_reported(atomsan: Atomsan) -> None:
 
 
 def locked(text: str) -> str:
-    """Each access under a lock, and another one for each: nothing but sets tells that it is wrong."""
+    """Each access is under a lock, but a different one each time: only the check of atomic sets finds it."""
     text = text.replace("self.balance = 0", "self.balance = 0; self.lock = threading.Lock()")
     text = text.replace("        seen = self.balance", "        with self.lock:\n            seen = self.balance")
     return text.replace("        self.balance = seen", "        with self.lock:\n            self.balance = seen")
@@ -491,10 +491,10 @@ def locked(text: str) -> str:
 
 @pytest.mark.parametrize("text", [LOST_UPDATE, locked(LOST_UPDATE)], ids=["without locks", "with locks"])
 @pytest.mark.parametrize("when", ["Learning.feed", "SetChecking.feed", "Learning.__init__"])
-def test_an_interrupted_check_calls_nothing_harmless(
+def test_interrupted_check_leaves_violations_undecided(
     text: str, when: str, atomsan: Atomsan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Ctrl-C while it is looked at set by set: exit code 3, and what would count is a finding or undecided."""
+    """Ctrl-C during the check of atomic sets: exit code 3, and each violation is a finding or undecided."""
     written(text)
     assert atomsan("run", "-q", "app.py").code == 1
 
@@ -564,7 +564,7 @@ def test_keep(atomsan: Atomsan) -> None:
     assert atomsan("run", "-q", "--keep", "t.atomtrace", "--force", "app.py").code == 1
 
 
-def test_what_is_found_in_one_of_several_runs_is_kept(atomsan: Atomsan) -> None:
+def test_trace_of_the_run_with_findings_is_kept(atomsan: Atomsan) -> None:
     """The second of three runs has the bug."""
     meeting = LOST_UPDATE.replace("        meet(", "        if number_of_run == 1: meet(")
     text = meeting.replace("    thread.start()", "    thread.start()\n    if number_of_run != 1: thread.join()")
@@ -578,7 +578,7 @@ def test_what_is_found_in_one_of_several_runs_is_kept(atomsan: Atomsan) -> None:
     assert "lost update in app:Account.deposit" in atomsan("check", "t.atomtrace").out
 
 
-def test_redacted_keys_are_nowhere(atomsan: Atomsan, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_redacted_keys_are_not_stored(atomsan: Atomsan, monkeypatch: pytest.MonkeyPatch) -> None:
     secrets = ["s3cret-text", "s3cret-bytes", "s3cret-in-tuple", "s3cret-in-exec", "987654321987654321987"]
     monkeypatch.setenv("SECRETS", " ".join(secrets))
     text = LOST_UPDATE.replace("self.balance = 0", "self.names = {}; self.fill()").replace(".balance", ".names[K]")
@@ -637,7 +637,7 @@ print(C.n)
 @pytest.mark.parametrize("live", [False, True])
 @pytest.mark.parametrize("rounds", ["900", "900000"])
 @pytest.mark.parametrize(("option", "events"), [("--max-events", 1000), ("--max-bytes", 1000 // 13)])
-def test_recording_stops_and_the_program_runs_on(
+def test_program_runs_on_after_the_recording_limit(
     option: str, events: int, rounds: str, live: bool, atomsan: Atomsan
 ) -> None:
     written(BUSY.replace("30000", rounds))
@@ -650,14 +650,14 @@ def test_recording_stops_and_the_program_runs_on(
     assert trace["events"] == events
 
 
-def test_a_limit_that_is_not_reached_is_none(atomsan: Atomsan) -> None:
+def test_limit_that_is_not_reached_changes_nothing(atomsan: Atomsan) -> None:
     written(BUSY.replace("30000", "10"))
     ran = atomsan("run", "--max-events", "1000", "-o", "r.json", "app.py")
     assert "warning" not in ran.err
     assert json.loads(Path("r.json").read_text())["trace"]["complete"] is True
 
 
-def test_a_limit_is_one_of_each_process(atomsan: Atomsan) -> None:
+def test_limit_holds_for_each_process(atomsan: Atomsan) -> None:
     written("import os\n" + BUSY.replace("t = threading", "if os.fork(): os.wait()\nt = threading"))
     ran = atomsan("run", "--follow-fork", "--max-events", "500", "-o", "r.json", "app.py")
     assert ran.out == "30000\n30000\n"
@@ -810,8 +810,8 @@ print("went on to", C.n, flush=True)
 # --- damage --------------------------------------------------------------------------------------------------------
 
 
-def test_a_program_that_spoils_the_log(atomsan: Atomsan) -> None:
-    """It can write to our memory, as any program can write to any of its own. The recorder has to live with that."""
+def test_program_that_corrupts_the_log(atomsan: Atomsan) -> None:
+    """A program can write to the shared log, which is in its memory; the recorder must survive that."""
     written("""
 import ctypes, os, random, re
 class C: n = 0

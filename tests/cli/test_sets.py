@@ -52,7 +52,7 @@ def test_patterns_alone_prove_nothing(atomsan: Atomsan) -> None:
         ("[", "not valid TOML or JSON"),
     ],
 )
-def test_a_file_of_sets_that_is_wrong(atomsan: Atomsan, tmp_path: Path, content: str, what: str) -> None:
+def test_invalid_file_of_sets_is_refused(atomsan: Atomsan, tmp_path: Path, content: str, what: str) -> None:
     sets = tmp_path / "sets.toml"
     sets.write_text(content)
     assert_refused(atomsan("sets", GOLDEN / "sets-account.std", "--sets", sets), f"{sets}: {what}")

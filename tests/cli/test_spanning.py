@@ -159,8 +159,8 @@ def viewer():
     assert "warning" not in ran.err
 
 
-def test_a_method_that_only_calls_those_of_what_it_holds(atomsan: Atomsan) -> None:
-    """It is a method of the class whose set it is, so it is one step on all of the set."""
+def test_method_that_only_calls_methods_of_its_parts(atomsan: Atomsan) -> None:
+    """The method belongs to the class that owns the set, so it is one unit of work on the whole set."""
     program = ACCOUNT.replace("self.checking += 1\n", "self.log.add()\n").replace(
         "return self.checking, self.log.count", "return self.log.count"
     )
@@ -185,7 +185,7 @@ def test_a_specification_for_a_recording(atomsan: Atomsan) -> None:
     assert (ran.code, ran.err) == (1, "")
 
 
-def test_a_path_that_is_wrong_is_said_before_the_program_runs(atomsan: Atomsan) -> None:
+def test_wrong_path_is_refused_before_the_program_runs(atomsan: Atomsan) -> None:
     Path("app.py").write_text("print('ran')")
     Path("spec.toml").write_text('[sets]\n"Account" = ["log..count"]\n')
     for verb in (["run"], ["record", "-o", "t.atomtrace"]):
@@ -214,7 +214,7 @@ def test_processes_that_are_forked(atomsan: Atomsan) -> None:
         assert BundleSource(trace).meta.holders == {"Log #1": ["Account #1.log"]}
 
 
-def test_live_it_stays_a_note(atomsan: Atomsan) -> None:
+def test_live_check_leaves_it_a_note(atomsan: Atomsan) -> None:
     written(*PROGRAMS["a field"])
     ran = atomsan("run", "--live", "--spec", "spec.toml", "-o", "r.json", "app.py")
     assert ran.code == 0
@@ -223,7 +223,7 @@ def test_live_it_stays_a_note(atomsan: Atomsan) -> None:
 
 
 def test_each_test_has_its_own_holders() -> None:
-    """The account is that of the module: what it holds is looked at again for the trace of the second test."""
+    """The account is global: the objects that it holds are recorded again for the second test."""
     written(*PROGRAMS["a field"])
     app = Path("app.py").read_text().replace("\nmain()\n", "\n")
     Path("app.py").write_text(app)

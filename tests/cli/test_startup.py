@@ -1,4 +1,4 @@
-"""Starting is quick because nothing is imported before it is needed."""
+"""Start-up is fast: heavy modules are imported when they are needed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ HEAVY = {"numpy", "pyarrow", "pydantic", "pygments", "markdown_it", "jinja2"}
 
 
 def imported(*arguments: str) -> set[str]:
-    """The modules that a command line has imported in the end, by the first part of their names."""
+    """The top-level packages that a command line has imported when it ends."""
     script = (
         "import sys; from atomsan.cli.main import main; main(sys.argv[1:]);"
         "print(*{name.split('.')[0] for name in sys.modules}, file=sys.stderr)"

@@ -67,7 +67,7 @@ def test_files_get_the_format_of_their_suffix(atomsan: Atomsan) -> None:
     assert Path("s.json").read_text() == atomsan("stats", "t.std", "--format=json").out
 
 
-def test_a_trace_is_not_replaced_by_a_slip(atomsan: Atomsan, tmp_path: Path) -> None:
+def test_trace_is_not_replaced_by_a_typing_error(atomsan: Atomsan, tmp_path: Path) -> None:
     api.parse(TRACE).save("t.std")
     assert_refused(atomsan("stats", "t.std", "-o", "t.std"), "t.std", ".json")
     assert leftovers(tmp_path) == {"t.std"}
@@ -87,19 +87,19 @@ def test_standard_input(atomsan: Atomsan) -> None:
     assert json.loads(ran.out)["trace"]["source"] == "standard input"
 
 
-def test_names_of_any_script_line_up(atomsan: Atomsan) -> None:
+def test_columns_align_for_wide_characters(atomsan: Atomsan) -> None:
     api.parse("線:begin(口座の振替) 線:r(x)").save("t.std")
     assert "口座の振替 of 線, begun at t.std:1, not ended\n" in atomsan("stats", "t.std").out
 
 
-def test_a_terminal_that_lacks_a_letter_gets_it_escaped() -> None:
+def test_letters_missing_in_the_encoding_are_escaped() -> None:
     api.parse("T1:begin(größe) T1:r(x)").save("t.std")
     ran = process("stats", "t.std", env=environment(PYTHONIOENCODING="ascii"))
     assert (ran.code, ran.err) == (0, "")
     assert "gr\\xf6\\xdfe" in ran.out
 
 
-def test_a_name_cannot_command_the_terminal(atomsan: Atomsan) -> None:
+def test_control_characters_in_names_are_escaped(atomsan: Atomsan) -> None:
     Path("t.std").write_bytes(b"T1|begin(\x1b[31m%0Ared)|1\n")
     assert "\\x1b[31m\\nred of T1, begun at t.std:1" in atomsan("stats", "t.std").out
 

@@ -29,7 +29,7 @@ def test_malformed(atomsan: Atomsan) -> None:
     )
 
 
-def test_every_trace_is_looked_at_and_the_worst_code_wins(atomsan: Atomsan) -> None:
+def test_all_traces_are_checked_and_the_highest_exit_code_given(atomsan: Atomsan) -> None:
     ran = atomsan("validate", "missing.std", "bad.std", "good.std")
     assert ran.code == 2
     assert ran.out == "good.std: well-formed, 2 events\n"

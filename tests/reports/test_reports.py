@@ -56,7 +56,7 @@ def test_nothing_found() -> None:
     )
 
 
-def test_a_limit_says_what_it_hides() -> None:
+def test_limit_shows_how_many_findings_are_hidden() -> None:
     found = report()
     many = replace(found, findings=[replace(found.findings[0], id=str(i)) for i in range(5)])
     text = text_report.render([many], limit=2)
@@ -67,19 +67,19 @@ def test_a_limit_says_what_it_hides() -> None:
     assert "\n5. " in text_report.render([many])
 
 
-def test_names_cannot_command_a_terminal() -> None:
+def test_control_characters_in_names_are_escaped() -> None:
     text = text_report.render([report(BANK.replace("Account", "\x1b[31mAcc\x07ount"))])
     assert "\x1b" not in text
     assert "\x07" not in text
 
 
-def test_why_it_is_not_known() -> None:
+def test_unknown_verdict_has_its_reason() -> None:
     unknown = replace(report(), verdict="unknown", serializable=None, reason="out of time", findings=[])
     assert text_report.render([unknown]).startswith("the text: unknown, out of time\n")
     assert unknown.to_dict()["reason"] == "out of time"
 
 
-def test_the_json_is_that_of_the_design() -> None:
+def test_the_json_of_one_report() -> None:
     content = json.loads(json_report.render([report()]))
     assert content == report().to_dict() | {"seconds": content["seconds"]}
     assert list(content) == [
@@ -117,7 +117,7 @@ def test_the_json_is_that_of_the_design() -> None:
     }
 
 
-def test_several_reports_and_the_findings_of_all() -> None:
+def test_the_json_of_several_reports() -> None:
     content = json.loads(json_report.render([report(), report(), report("T1|r(x)|1\n")]))
     assert set(content) == {"schema", "reports", "findings"}
     assert [len(one["findings"]) for one in content["reports"]] == [1, 1, 0]

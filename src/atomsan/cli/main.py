@@ -17,7 +17,7 @@ VERBS: dict[str, str] = {
     "run": "Run a Python program, and find the atomicity violations in it.",
     "record": "Run a Python program, and record it for a later check.",
     "check": "Was it atomic? The violations that happened in traces.",
-    "sets": "Is each object's data consistent? The violations of each atomic set.",
+    "sets": "Is each object's data consistent? Checks each atomic set.",
     "refine": "Infer which regions are atomic, by iterative refinement.",
     "algorithms": "The algorithms of check and sets: property, promise, cost, paper.",
     "stats": "What is in a trace: events, threads, locks, variables, transactions.",

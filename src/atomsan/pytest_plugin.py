@@ -59,7 +59,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--atomsan-omit", action="append", metavar="GLOB", help="modules or paths not to watch")
     group.addoption("--atomsan-spec", metavar="FILE", help="the atomicity specification")
     group.addoption("--atomsan-atomic", action="append", metavar="GLOB", help="regions that are meant to be atomic")
-    group.addoption("--atomsan-not-atomic", action="append", metavar="GLOB", help="regions that are not")
+    group.addoption("--atomsan-not-atomic", action="append", metavar="GLOB", help="regions that are not meant to be")
     group.addoption("--atomsan-redact-keys", action=switch, help="do not show the keys of containers")
 
 

@@ -18,7 +18,7 @@ COMMON: tuple[Option, ...] = (
         verbs=(*RECORDING_VERBS, "convert", "generate"),
         type=bool,
         default=False,
-        help="Replace existing files.",
+        help="Replace an existing output.",
         example="--force",
     ),
     Option(

@@ -71,7 +71,8 @@ DEFAULT = next(iter(REPORTERS.values()))
 
 def rendered(format: ReportFormat, answer: Answer) -> str:
     """A result without findings, in one of the `ANSWER_FORMATS`."""
-    assert format.answer is not None
+    if format.answer is None:
+        raise InputError(f"the format {format.name} is for findings only")
     return format.answer(answer)
 
 

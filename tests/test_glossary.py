@@ -18,7 +18,7 @@ from atomsan import types
 from atomsan.checkers import results
 from atomsan.checkers.registry import CHECKERS
 from atomsan.checkers.results import Edge
-from atomsan.config import OPTIONS
+from atomsan.config.table import OPTIONS
 from atomsan.findings import finding, patterns, report
 from atomsan.source import spec
 from atomsan.trace import regions, symbols

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from atomsan.findings import judging
+from atomsan.findings import judging, reasons
 from atomsan.findings.finding import Finding, Hold, InSet, ShownStep, SiteShown
 from atomsan.findings.judging import Evidence, Violations, judge, looks
 from atomsan.findings.surroundings import Again, Around, Look, Surroundings
@@ -90,16 +90,16 @@ def why_around(
     ("path", "expected"),
     [
         ("T read A.x > U write A.x > T write A.x", None),
-        ("T append A.l# > U append A.l# > U append A.l# > T append A.l#", judging.COMMUTES),
-        ("T add A.s# > U add A.s# > U add A.s[ > T add A.s[", judging.COMMUTES),
+        ("T append A.l# > U append A.l# > U append A.l# > T append A.l#", reasons.COMMUTES),
+        ("T add A.s# > U add A.s# > U add A.s[ > T add A.s[", reasons.COMMUTES),
         # somebody who puts or gets, and somebody else who does
-        ("T put q$ > U get_nowait q$ > U put q$ > T put q$", judging.COMMUTES),
+        ("T put q$ > U get_nowait q$ > U put q$ > T put q$", reasons.COMMUTES),
         # what comes and goes by its own name, whoever else does
-        ("T add A.s# > U add A.s# > U discard A.s# > T discard A.s#", judging.COMMUTES),
-        ("T append A.l# > U remove A.l# > T remove A.l#", judging.COMMUTES),
-        ("T append A.l[ > U remove A.l[ > T remove A.l[", judging.COMMUTES),
-        ("T __setitem__ A.d# > U __setitem__ A.d# > U pop A.d# > T __delitem__ A.d#", judging.COMMUTES),
-        ("T setdefault A.d# > U __delitem__ A.d# > T pop A.d#", judging.COMMUTES),
+        ("T add A.s# > U add A.s# > U discard A.s# > T discard A.s#", reasons.COMMUTES),
+        ("T append A.l# > U remove A.l# > T remove A.l#", reasons.COMMUTES),
+        ("T append A.l[ > U remove A.l[ > T remove A.l[", reasons.COMMUTES),
+        ("T __setitem__ A.d# > U __setitem__ A.d# > U pop A.d# > T __delitem__ A.d#", reasons.COMMUTES),
+        ("T setdefault A.d# > U __delitem__ A.d# > T pop A.d#", reasons.COMMUTES),
         # but not the same key or element, nor by position, nor after a look
         ("T __setitem__ A.d[ > U __setitem__ A.d[ > T __delitem__ A.d[", None),
         ("T add A.s[ > U add A.s[ > U discard A.s[ > T discard A.s[", None),
@@ -114,12 +114,12 @@ def why_around(
         ("T in A.s[ > U add A.s[ > U add A.s# > T add A.s#", None),
         ("T look q$ > U get_nowait q$ > U get_nowait q$ > T get_nowait q$", None),
         # of another container nothing was seen
-        ("T write A.d[ > U read A.d[ > U append A.e# > T append A.e#", judging.COMMUTES),
+        ("T write A.d[ > U read A.d[ > U append A.e# > T append A.e#", reasons.COMMUTES),
         # in the middle of a cycle too
-        ("T read A.x > U write A.x > U append B.l# > V append B.l# > V write A.y > T read A.y", judging.COMMUTES),
+        ("T read A.x > U write A.x > U append B.l# > V append B.l# > V write A.y > T read A.y", reasons.COMMUTES),
         ("T append A.l# > U pop A.l# > T append A.l#", None),
-        ("T read A.d* > U write A.d* > T write A.d*", judging.WHOLE),
-        ("T write A.x > U read A.x > U write B.y > T read B.y", judging.ACROSS),
+        ("T read A.d* > U write A.d* > T write A.d*", reasons.WHOLE),
+        ("T write A.x > U read A.x > U write B.y > T read B.y", reasons.ACROSS),
         # a container that an object holds is the object's data
         ("T write A.x > U read A.x > U append A.l# > T len A.l#", None),
     ],
@@ -144,8 +144,8 @@ ACROSS = "T write A.x > U read A.x > U write B.y > T read B.y"
     ("sets", "expected"),
     [
         ({"A": "A (set)", "B": "A (set)"}, None),
-        ({"A": "A (set)", "B": "B"}, judging.ACROSS),
-        ({"B": "A (set)"}, judging.ACROSS),
+        ({"A": "A (set)", "B": "B"}, reasons.ACROSS),
+        ({"B": "A (set)"}, reasons.ACROSS),
     ],
 )
 def test_two_objects_of_one_set(sets: dict[str, str], expected: str | None) -> None:
@@ -157,8 +157,8 @@ def test_two_objects_of_one_set(sets: dict[str, str], expected: str | None) -> N
     [
         # each reads what the other writes: nobody is left and returned to alone
         ("T@0 read A.x > U@3 write A.x > U@2 read A.y > T@4 write A.y", None),
-        ("T@0 read A.x > U@3 write A.x > U@2 read B.y > T@4 write B.y", judging.ACROSS),
-        ("T@0 release m > U@3 acquire m > U@2 read A.y > T@4 write A.y", judging.NOBODY),
+        ("T@0 read A.x > U@3 write A.x > U@2 read B.y > T@4 write B.y", reasons.ACROSS),
+        ("T@0 release m > U@3 acquire m > U@2 read A.y > T@4 write A.y", reasons.NOBODY),
     ],
 )
 def test_a_cycle_that_nobody_is_to_blame_for(path: str, expected: str | None) -> None:
@@ -188,15 +188,15 @@ GET, SET = Around("m:A.get", "function", False, 1), Around("m:A.set", "function"
 @pytest.mark.parametrize(
     ("unit", "inner", "expected"),
     [
-        (Around("m:f", "function", False, 0), (GET, SET), judging.NO_FLOW),
-        (Around("m:f/loop:3", "loop", False, 0), (GET, SET), judging.NO_FLOW),
+        (Around("m:f", "function", False, 0), (GET, SET), reasons.NO_FLOW),
+        (Around("m:f/loop:3", "loop", False, 0), (GET, SET), reasons.NO_FLOW),
         (Around("m:f", "function", True, 0), (GET, SET), None),
         (Around("m:f", "function", False, 0, between=(frozenset({"get", "set"}),)), (GET, SET), None),
-        (Around("m:f", "function", False, 0, between=(frozenset({"get"}),)), (GET, SET), judging.NO_FLOW),
+        (Around("m:f", "function", False, 0, between=(frozenset({"get"}),)), (GET, SET), reasons.NO_FLOW),
         (Around("m:f", "function", False, 0), (None, SET), None),
         (Around("m:f", "function", False, 0), (None, Around("m:f/with:4", "lock-block", False, 2)), None),
         (Around("m:A.both", "function", False, 0), (GET, SET), None),
-        (Around("m:B.both", "function", False, 0), (GET, SET), judging.NO_FLOW),
+        (Around("m:B.both", "function", False, 0), (GET, SET), reasons.NO_FLOW),
     ],
     ids=[
         "calls",
@@ -235,8 +235,8 @@ def written_in(given: Finding, functions: list[str]) -> Finding:
         (["f", "g"], None),
         (["f.<locals>.<lambda>", "g"], None),
         # what `f` calls is no region, because somebody said that it is not atomic: it is not the code of `f` either
-        (["g", "g"], judging.NO_FLOW),
-        (["A.get", "A.set"], judging.NO_FLOW),
+        (["g", "g"], reasons.NO_FLOW),
+        (["A.get", "A.set"], reasons.NO_FLOW),
     ],
 )
 def test_code_of_what_is_no_region(functions: list[str], expected: str | None) -> None:
@@ -251,9 +251,9 @@ SECOND = Around("m:A.handle", "function", False, 2, is_back=True)
 @pytest.mark.parametrize(
     ("first", "last", "expected"),
     [
-        ([FIRST], [SECOND], judging.CALLED_BACK),
-        ([FIRST], [], judging.CALLED_BACK),
-        ([FIRST, SECOND], [FIRST], judging.CALLED_BACK),
+        ([FIRST], [SECOND], reasons.CALLED_BACK),
+        ([FIRST], [], reasons.CALLED_BACK),
+        ([FIRST, SECOND], [FIRST], reasons.CALLED_BACK),
         ([FIRST], [FIRST], None),
         ([FIRST, GET], [FIRST, SET], None),  # a method of the object is around both
         ([], [], None),
@@ -278,7 +278,7 @@ CHECKED = "T read A.x > U write A.x > T read A.x"
 @pytest.mark.parametrize(
     ("text", "first", "writer", "second", "expected"),
     [
-        ("if self.x is None:", (), ("m",), ("m", 1), judging.CHECKED_AGAIN),
+        ("if self.x is None:", (), ("m",), ("m", 1), reasons.CHECKED_AGAIN),
         ("if self.x is None:", ("m",), ("m",), ("m", 1), None),
         ("x = self.x", (), ("m",), ("m", 1), None),
         ("if (x := self.x) is None:", (), ("m",), ("m", 1), None),
@@ -329,7 +329,7 @@ CALL, BLOCK = Around("m:A.get", "function", True, 0), Around("m:A.get/with", "lo
 @pytest.mark.parametrize(
     ("text", "then", "expected"),
     [
-        ("return self.x", [CALL, BLOCK], judging.CHECKED_AGAIN),
+        ("return self.x", [CALL, BLOCK], reasons.CHECKED_AGAIN),
         ("return self.x", [CALL._replace(since=5), BLOCK], None),
         ("return self.x", [], None),
         ("x = self.x", [CALL, BLOCK], None),
@@ -361,11 +361,11 @@ def test_what_counts_as_a_look(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("unit", "expected"),
-    [("m:A.move", None), ("m:Base.move", None), ("m:D.move", judging.NO_FLOW), ("m:f", judging.NO_FLOW)],
+    [("m:A.move", None), ("m:Base.move", None), ("m:D.move", reasons.NO_FLOW), ("m:f", reasons.NO_FLOW)],
 )
 def test_a_method_of_who_has_the_set_is_a_unit_on_all_of_it(unit: str, expected: str | None) -> None:
     lost = finding("T read B.y > U write B.y > T write B.y")
     inner = (Around("m:B.get", "function", False, 1), Around("m:B.set", "function", False, 2))
     regions = around(Around(unit, "function", False, 0), *inner)
-    assert why_around(lost, regions) == judging.NO_FLOW
+    assert why_around(lost, regions) == reasons.NO_FLOW
     assert why_around(within(lost, B="A (set)"), regions) == expected

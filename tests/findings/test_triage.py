@@ -13,7 +13,7 @@ import pytest
 import atomsan
 from atomsan import Report
 from atomsan.findings.finding import Finding
-from atomsan.findings.judging import ACROSS, COMMUTES
+from atomsan.findings.reasons import ACROSS, COMMUTES
 from atomsan.findings.triage import MOST_MERGES, MOST_ROWS, triage
 from atomsan.reports.text import render
 from cli.running import environment, process

@@ -9,7 +9,7 @@ import pytest
 import atomsan
 from atomsan import Report, Specification, Trace, TraceBuilder
 from atomsan.checkers.atomic_sets import SetChecking
-from atomsan.findings.finding import UNDECIDED
+from atomsan.findings.reasons import UNDECIDED
 from atomsan.flow.trace_input import OpenedTrace
 from atomsan.reports.text import render
 from atomsan.trace.events import Batch

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from operator import add
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from atomsan.findings.reasons import UNDECIDED
+
 if TYPE_CHECKING:
     from atomsan.checkers.results import Status
 
@@ -15,9 +17,6 @@ Kind = Literal["atomicity", "cycle"]
 
 # The weakest first: the same bug seen twice is one finding with the strongest status.
 STRENGTH: tuple[Status, ...] = ("predicted", "observed", "confirmed")
-
-# Of what is among the notes as long as nobody knows better.
-UNDECIDED = "the check was stopped before it was known whether it counts"
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,21 @@ from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
-from atomsan.findings.finding import UNDECIDED, merged
+from atomsan.findings.finding import merged
 from atomsan.findings.making import placed_in
+from atomsan.findings.reasons import (
+    ACROSS,
+    CALLED_BACK,
+    CHECKED_AGAIN,
+    COMMUTES,
+    LET_IN,
+    NO_FLOW,
+    NOBODY,
+    ORDER_ONLY,
+    PHASES,
+    UNDECIDED,
+    WHOLE,
+)
 from atomsan.findings.surroundings import Again, Around, Look, Surroundings, innermost
 from atomsan.source.effects import MAKES_KEY, MAKES_PLACE, commute, commute_on_element
 from atomsan.trace.regions import PARTS
@@ -34,17 +47,6 @@ STRUCTURE = "<structure>"
 QUEUE = "<queue>"
 ANY_KEY = "<any key>"
 ELEMENT = "[...]"
-
-ORDER_ONLY = "it rests on the order of locks, threads or hand-overs alone: no data is seen or left inconsistent"
-COMMUTES = "the operations that interleave give the same result in either order"
-WHOLE = "it rests on a key that cannot be told apart from others: the whole container was taken for it"
-NOBODY = "no region alone is to blame"
-ACROSS = "the two accesses are of different objects or sets: each of them is seen and left as it should be"
-NO_FLOW = "the region only calls methods of the object, and nothing that one call returns goes into a later one"
-CALLED_BACK = "a library calls the code back, and each such call is a step of its own"
-LET_IN = "the lock is released inside its own block and taken again: others are let in, and what they did is looked at"
-PHASES = "it goes through values that are written down as they are, and each of them is meant to be seen"
-CHECKED_AGAIN = "what was read without the lock is only looked at, and read again under the lock before it counts"
 
 # Access and access: the orders that data makes.
 _DATA = frozenset({"read", "write"})

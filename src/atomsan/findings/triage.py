@@ -10,7 +10,7 @@ import fnmatch
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from atomsan.findings.judging import ACROSS
+from atomsan.findings.reasons import ACROSS
 from atomsan.source.spec import literal, quoted
 from atomsan.trace.symbols import class_of
 

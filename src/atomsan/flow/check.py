@@ -115,11 +115,11 @@ class _Check:
 
     def rests_on_locks(self) -> bool:
         """Whether checkers show the order of locks, which does not tell what that does to which data."""
+        if self.sets is None:
+            return False
         from atomsan.findings.judging import is_of_data
 
-        return self.sets is not None and any(
-            self.is_ours(finding.region) and not is_of_data(finding) for finding in self.of_transactions
-        )
+        return any(self.is_ours(finding.region) and not is_of_data(finding) for finding in self.of_transactions)
 
     def has_steps(self) -> bool:
         return any(finding.witness for finding in self.violations)
@@ -128,7 +128,7 @@ class _Check:
         return self.verdict == "violated"
 
     def has_steps_in_marked(self) -> bool:
-        return any(finding.witness for finding in self.in_marked)
+        return self.marked is not None and any(finding.witness for finding in self.in_marked)
 
     def has_marked_regions(self) -> bool:
         return self.main.source.meta.recorded and bool(self.marked_regions)
@@ -278,7 +278,7 @@ PLAN: Sequence[Pass[_Check]] = (
     Pass("cycle", _show_cycle, needs=(_Check.wants_explanations, _Check.is_repeatable, _Check.lacks_a_cycle)),
     Pass("sets", _check_sets, needs=(_Check.is_judged, _Check.is_repeatable, _Check.may_violate_sets)),
     Pass("one_set", _check_all_data, needs=(_Check.rests_on_locks,)),
-    Pass("explained", _explain, needs=(_Check.wants_explanations, _Check.has_steps)),
+    Pass("explained", _explain, needs=(_Check.is_violated, _Check.wants_explanations, _Check.has_steps)),
     Pass("marked", _check_marked, needs=(_Check.is_violated, _Check.is_repeatable, _Check.has_marked_regions)),
     Pass("marked_explained", _explain_marked, needs=(_Check.has_steps_in_marked,)),
 )

@@ -95,6 +95,9 @@ class _Sets:
     def has_marked_regions(self) -> bool:
         return bool(self.marked_regions)
 
+    def is_violated(self) -> bool:
+        return any(one.checking and one.checking.broken() for one in self.checks)
+
     def has_steps(self) -> bool:
         return any(finding.witness for finding in (*self.violations, *self.in_marked))
 
@@ -139,7 +142,7 @@ class _Sets:
 
     def judged(self) -> list[Finding]:
         """Findings and notes."""
-        if not any(one.checking and one.checking.broken() for one in self.checks):
+        if not self.is_violated():
             return []
         from atomsan.findings.judging import Evidence, judge, with_marked
         from atomsan.flow.explaining import Explained
@@ -182,7 +185,7 @@ def _find_violating_marked(state: _Sets) -> Numbers:
 PLAN: Sequence[Pass[_Sets]] = (
     Pass("checked", _check),
     Pass("marked", _check_marked, needs=(_Sets.is_repeatable, _Sets.has_marked_regions)),
-    Pass("explained", _explain, needs=(_Sets.wants_explanations, _Sets.has_steps)),
+    Pass("explained", _explain, needs=(_Sets.is_violated, _Sets.wants_explanations, _Sets.has_steps)),
     Pass("violating", _find_violating),
     Pass("violating_marked", _find_violating_marked, needs=(_Sets.checked_marked,)),
 )

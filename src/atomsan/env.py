@@ -1,4 +1,4 @@
-"""The environment of this process, and what we change in it for ourselves.
+"""Environment variables that AtomSan sets for itself, and hides from the program that it runs.
 
 A program that we run must not get what we set: its environment is the one that we were given.
 """

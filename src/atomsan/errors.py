@@ -1,4 +1,4 @@
-"""What can go wrong with an input, said in one line: what, and where."""
+"""The errors that AtomSan raises on purpose, and the place in an input that they name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The 14 problematic access patterns of atomic-sets-2008 (figure 2), in one table for all who look for them.
+"""The table of the 14 problematic access patterns (atomic-sets-2008, figure 2).
 
 `engines/_patterns.pyx` makes its automata of it. The words for people are in `findings/patterns.py`.
 """

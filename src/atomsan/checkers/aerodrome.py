@@ -1,4 +1,4 @@
-"""AeroDrome: is the trace conflict-serializable? In linear time, to the event that closes the first cycle.
+"""AeroDrome: decides in linear time whether a trace is conflict-serializable; stops where the first cycle closes.
 
 The paper, where we depart from it and why, and the shadow state stand at the top of `engines/_aerodrome.pyx`.
 """

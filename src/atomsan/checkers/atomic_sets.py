@@ -1,4 +1,4 @@
-"""Atomic sets: whether the units of work are serializable for each set, by patterns and by projection.
+"""Atomic sets: decides for each set whether its units of work are serializable, by patterns and by projection.
 
 Paper: Hammer, Dolby, Vaziri and Tip, ICSE 2008 (atomic-sets-2008). The 14 access patterns give the words and are sound:
 what matches is never serializable. They are not complete, so the projection on each set is checked too, and

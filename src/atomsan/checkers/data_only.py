@@ -1,8 +1,8 @@
-"""The lens for recorded programs: what threads do to data, without the order that locks and hand-overs make.
+"""Lets a checker see accesses only, without the order that locks, threads and hand-overs make.
 
-Two locked calls in one function are not atomic in the eyes of a checker as soon as another thread takes the lock in
-between, whatever it does under it. In a region that the user or another tool marked that counts. In one that we chose
-ourselves nobody said that it is one step: there only data can be left or seen inconsistent, so only accesses count.
+To a checker, two locked calls in one function are a violation as soon as another thread takes the lock in between,
+whatever it does under it. In a region that the user or another tool marked, that counts. In one that AtomSan chose
+itself, a violation counts only if data can be seen or left inconsistent, so only accesses matter there.
 """
 
 from __future__ import annotations

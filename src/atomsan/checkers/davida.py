@@ -1,4 +1,4 @@
-"""Davida: every transaction that is not atomic, and every violation with a witness.
+"""Davida: finds every violation of every transaction, each with a witness.
 
 Paper: davida-2022. Departures: see `engines/_violations.pyx`; and AeroDrome decides whether the trace is
 serializable (why, in `violation_checker`).

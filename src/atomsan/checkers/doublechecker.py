@@ -1,4 +1,4 @@
-"""DoubleChecker: whether the trace is conflict-serializable, in two passes: an imprecise filter, then the exact check.
+"""DoubleChecker: decides conflict-serializability in two passes, an imprecise filter and an exact check.
 
 Paper: Biswas, Huang, Sengupta and Bond, PLDI 2014, as aerodrome-2020 (section 5.1) and davida-2022 (section V) describe
 it. There the first pass runs with the program, and is cheap because it looks at whole objects. Here both passes read

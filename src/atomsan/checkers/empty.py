@@ -1,4 +1,4 @@
-"""The checker that checks nothing: what the loop costs without one."""
+"""A checker that checks nothing: the baseline for the cost of the loop."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The batches as checkers get them: operations flattened, regions that are open at the end closed."""
+"""Prepares batches for checkers: drops re-entrant lock operations, and ends the regions left open at the end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A look at where transactions of different threads meet, beside the checkers of a pass: see `engines/_meeting.pyx`."""
+"""Finds the locations where transactions of different threads meet (`engines/_meeting.pyx`)."""
 
 from __future__ import annotations
 

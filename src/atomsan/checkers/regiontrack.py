@@ -1,4 +1,4 @@
-"""RegionTrack: every transaction that is not atomic, and every violation.
+"""RegionTrack: finds every violation of every transaction, without witnesses.
 
 Paper: davida-2022, section II.B, which describes it as the checker whose answers Davida's are compared with; the
 dependencies are those of its section III.B.

@@ -1,4 +1,4 @@
-"""The checkers there are, each with what it promises and what it can do. Registering one is one entry here.
+"""The registry of checkers: what each promises and what it can do. Registering one is one entry here.
 
 Whoever needs a checker asks for capabilities (`chosen`), never for a name: names are the users' words.
 """

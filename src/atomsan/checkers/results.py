@@ -1,4 +1,4 @@
-"""What a checker says of a trace: a verdict, facts and witnesses, all in numbers.
+"""A checker's answer: verdict, counts and witnesses, all in numbers.
 
 Nothing here knows names, files or people: findings are made from it, and reports from these.
 """

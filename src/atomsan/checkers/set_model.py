@@ -1,4 +1,4 @@
-"""Atomic sets and units of work: which locations belong together, and which regions are meant as one step on them.
+"""The model of atomic sets: which locations belong together, and which regions are units of work on them.
 
 One model for everybody who asks about sets. A *layout* says it in names: `Objects` for a recorded program (the paper's
 defaults: one set for each object), `Declared` for sets that somebody wrote down, `Prefixes` for plain traces.

@@ -1,4 +1,4 @@
-"""Velodrome: whether the trace is conflict-serializable, by the graph of transactions, with the cycle as witness.
+"""Velodrome: decides conflict-serializability by a graph of transactions, with a cycle as witness.
 
 Paper: Flanagan, Freund and Yi, PLDI 2008, as aerodrome-2020 (section 5.1) and davida-2022 (sections II and V) describe
 it. Where the engine departs from it and why stands at the top of `engines/_velodrome.pyx`.

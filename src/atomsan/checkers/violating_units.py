@@ -1,4 +1,4 @@
-"""Which units of work violate: what davida-2022 says of transactions, on the projection on each atomic set.
+"""Finds the units of work that violate, on each atomic set (davida-2022, on the projection on the set).
 
 A unit violates if it is left and returned to: an access of another thread conflicts with a later one of the unit, and
 comes after an earlier one of the unit, access by access. A set whose projection has a cycle need not have such a unit

@@ -1,4 +1,4 @@
-"""What `regiontrack` and `davida` share: one engine for the violations, another for serializability.
+"""The common base of RegionTrack and Davida: one engine for violations, AeroDrome for serializability.
 
 A violating transaction is on a cycle, so its trace is not serializable. The other way round does not hold: a cycle
 that does not follow the order of events violates no transaction. RegionTrack's own flag for that is wrong on

@@ -1,4 +1,4 @@
-"""What would have prevented a violation, as data: which locks are held at which steps, and what belongs together.
+"""Fix advice as data: which locks are held at which steps, and which steps belong in one critical section.
 
 It is taken from the steps of the witness, which know the locks held (`locks` sees to that, where it can be known).
 `wording` makes a hint of it.

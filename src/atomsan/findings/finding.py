@@ -1,4 +1,4 @@
-"""A finding: one violation as a person wants to see it, all its occurrences grouped by where it is in the source."""
+"""The data of a finding: all occurrences of one violation, grouped by their place in the source."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The patterns table: what kind of mistake a witness shows, by what happens inside, then outside, then inside again.
+"""The table of violation patterns: lost update, stale read and so on, by the operations that interleave.
 
 A pattern is a row; a new one is a new row. The first row that fits is taken, so special ones stand before general ones.
 """
@@ -86,7 +86,7 @@ PATTERNS: tuple[Pattern, ...] = (
     ),
 )
 
-# A cycle in which every transaction is entered before it is left: nobody's begin comes before what returns to it.
+# A cycle that no transaction alone is to blame for: it does not follow the order of events.
 CYCLE = Pattern(
     "mutual order",
     ANY,

@@ -1,4 +1,4 @@
-"""What was found out about one trace: the checkers' facts, and the findings. Reports of every form are made from it.
+"""The report on one trace: the checkers' answers, findings and notes, as data that reporters render.
 
 History of the JSON: atomsan-report/1, the first.
 """

@@ -1,4 +1,4 @@
-"""Which units and sets make the most findings, and what to write into the specification if that is not what was meant.
+"""Triage: what makes the most findings, and the line of a specification that would exclude, split or merge it.
 
 A table for the moment after a run: what is noisy, and the line that would exclude the unit or split the set; and what
 is a note because it is across sets, with the line that would merge these.

@@ -1,4 +1,4 @@
-"""From a witness to sentences: each edge is checked against what it claims, then worded.
+"""Words a witness: checks each edge against its two events, then makes a sentence of it.
 
 An edge that cannot be explained is a bug in a checker: it raises, in place of a report that nobody can follow.
 """

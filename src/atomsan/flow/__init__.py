@@ -1,1 +1,1 @@
-"""One file a verb: wires the stages together, and declares the passes that each verb needs."""
+"""The flow: one file a verb, which wires the stages and declares the passes that the verb needs."""

@@ -1,4 +1,4 @@
-"""One pass of checkers over a trace, and what the flow needs beside their answers."""
+"""One pass of checkers over a trace: feeds them, and keeps what findings and judging need beside their answers."""
 
 from __future__ import annotations
 

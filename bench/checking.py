@@ -17,7 +17,7 @@ from harness import Row, atomsan, best, command
 from atomsan.checkers.loop import run_checkers
 from atomsan.checkers.registry import CHECKERS
 from atomsan.trace.events import Batch
-from atomsan.trace.generator import Generated, generate, options_for
+from atomsan.trace.generator import GeneratedSource, generate, options_for
 from atomsan.trace.writing import write_trace
 
 MILLION = 1_000_000
@@ -32,7 +32,7 @@ class Load:
     shape: dict[str, Any]
     limits: dict[str, float | None]
 
-    def source(self, events: int) -> Generated:
+    def source(self, events: int) -> GeneratedSource:
         return generate(options_for(self.kind, events=events, **self.shape))
 
     def text(self, directory: Path, events: int) -> Path:
@@ -67,7 +67,7 @@ LOADS = [
 class InMemory:
     """The batches of a generated trace, made beforehand."""
 
-    def __init__(self, source: Generated) -> None:
+    def __init__(self, source: GeneratedSource) -> None:
         self.symbols, self.meta, self.place = source.symbols, source.meta, source.place
         self._batches = list(source.batches())
 

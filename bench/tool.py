@@ -8,7 +8,7 @@ from pathlib import Path
 
 from harness import Row, atomsan, best, command
 
-from atomsan.trace.generator import KINDS, generate, options_for
+from atomsan.trace.generator import GENERATOR_KINDS, generate, options_for
 
 
 def start_up(directory: Path, repeat: int) -> Iterator[Row]:
@@ -27,7 +27,7 @@ def start_up(directory: Path, repeat: int) -> Iterator[Row]:
 
 
 def generator(directory: Path, repeat: int, events: int) -> Iterator[Row]:
-    for kind in KINDS:
+    for kind in GENERATOR_KINDS:
 
         def consume(kind: str = kind) -> None:
             for _ in generate(options_for(kind, events=events)).batches():

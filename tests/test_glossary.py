@@ -85,7 +85,9 @@ def contracts() -> set[str]:
 
 
 KEYS = set(keys_of(full_report()))
-ORIGINS = {*regions.OURS, *spec.ALWAYS, *spec.NEVER, *symbols.DEFAULTS.values()} - {"lock"} | {regions.CALLBACK}
+ORIGINS = {*regions.CHOSEN_ORIGINS, *spec.ALWAYS, *spec.NEVER, *symbols.DEFAULTS.values()} - {"lock"} | {
+    regions.CALLBACK
+}
 PATTERN_NAMES = {row.name for row in (*patterns.PATTERNS, patterns.CYCLE)}
 WORDS = {op.word for op in Op}
 VALUES = {

@@ -1,20 +1,17 @@
-"""Environment variables that AtomSan sets for itself, and hides from the program that it runs.
-
-A program that we run must not get what we set: its environment is the one that we were given.
-"""
+"""Environment variables that AtomSan sets for its own process, and the original environment for recorded programs."""
 
 from __future__ import annotations
 
 import os
 
-# We do no linear algebra. The threads that numpy would start for it begin with 0.1 s of busy waiting.
+# We do no linear algebra, and the threads that numpy would start for it begin with 0.1 s of busy waiting.
 _FOR_US = {"OPENBLAS_NUM_THREADS": "1"}
 
 _set_by_us: set[str] = set()
 
 
 def prepare() -> None:
-    """Set what makes this process start faster, where the user has not set it."""
+    """Set the variables that make this process start faster, unless the user has set them."""
     for name, value in _FOR_US.items():
         if name not in os.environ:
             os.environ[name] = value
@@ -22,5 +19,5 @@ def prepare() -> None:
 
 
 def for_program() -> dict[str, str]:
-    """The environment for a program that is run: as we were given it."""
+    """The environment for a recorded program: as the user gave it, without our variables."""
     return {name: value for name, value in os.environ.items() if name not in _set_by_us}

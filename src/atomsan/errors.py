@@ -1,4 +1,4 @@
-"""The errors that AtomSan raises on purpose, and the place in an input that they name."""
+"""The errors AtomSan raises on purpose. Each message is one line: what is wrong, and where."""
 
 from __future__ import annotations
 
@@ -47,10 +47,9 @@ class InputError(AtomSanError):
     def event(self) -> int | None:
         return self.place.event
 
-    def inside(self, source: str) -> InputError:
-        """The same error, with the name of the input it was found in."""
+    def set_source(self, source: str) -> None:
+        """Add the name of the input that the error was found in."""
         self.place = self.place._replace(source=source)
-        return self
 
     def __str__(self) -> str:
         place = str(self.place)
@@ -62,11 +61,11 @@ class OutputError(AtomSanError):
 
 
 def shown(text: bytes, most: int = 60) -> str:
-    """A piece of the input for a message: printable, on one line, not too long."""
+    """A piece of the input for a message: shortened to `most` bytes and made printable."""
     cut = text if len(text) <= most else text[:most] + b"..."
-    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in cut.decode(errors="backslashreplace"))
+    return printable(cut.decode(errors="backslashreplace"))
 
 
 def printable(text: str) -> str:
-    """A text on one line, with nothing in it that a terminal would obey: names come from anywhere."""
+    """The text with newlines and control characters escaped: names in a trace can hold anything."""
     return text if text.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)

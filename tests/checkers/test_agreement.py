@@ -5,7 +5,7 @@ import pytest
 from atomsan.checkers.loop import run_checkers
 from atomsan.checkers.registry import CHECKERS
 from atomsan.checkers.results import Result
-from atomsan.trace.generator import Generated, generate, options_for
+from atomsan.trace.generator import GeneratedSource, generate, options_for
 from atomsan.trace.trace import Trace
 
 NAMES = [name for name in CHECKERS if name != "empty"]
@@ -15,7 +15,7 @@ def results(trace: Trace) -> dict[str, Result]:
     return {name: run_checkers(trace, [CHECKERS[name].make()]).results[0] for name in NAMES}
 
 
-def made(kind: str, **options: int | float) -> tuple[Generated, Trace]:
+def made(kind: str, **options: int | float) -> tuple[GeneratedSource, Trace]:
     source = generate(options_for(kind, **options))
     return source, Trace.from_source(source)
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 import atomsan as api
-from atomsan.trace.input import ByteInput
+from atomsan.trace.byte_input import ByteInput
 from cli.running import Atomsan, assert_refused, environment, leftovers, process
 
 GOOD = b"T1|r(x)|1\nT2|w(x)|2\nT1|r(y)|3\n"

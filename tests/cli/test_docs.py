@@ -111,9 +111,10 @@ def expected_type(option: Option) -> object:
 
 
 def test_generate_has_the_options_of_the_generator() -> None:
-    from atomsan.trace.generator import BENCHMARKS, KINDS, GeneratorOptions, options_for, preset
+    from atomsan.trace import generator
+    from atomsan.trace.generator import BENCHMARKS, GeneratorOptions, options_for, preset
 
-    assert GENERATOR_KINDS == KINDS
+    assert generator.GENERATOR_KINDS == GENERATOR_KINDS
     assert tuple(BENCHMARKS) == PRESETS
     fields = set(inspect.signature(GeneratorOptions).parameters)
     own = {"output", "output_format", "preset", "scale", "truth", "list_presets", "force", "quiet"}

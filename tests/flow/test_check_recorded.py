@@ -13,7 +13,7 @@ from atomsan.findings.reasons import UNDECIDED
 from atomsan.flow.trace_input import OpenedTrace
 from atomsan.reports.text import render
 from atomsan.trace.events import Batch
-from atomsan.trace.regions import OURS
+from atomsan.trace.regions import CHOSEN_ORIGINS
 
 LOCKED_TWICE = "T:begin(f) T:acq(l) T:r(x) T:rel(l) U:acq(l) U:r(x) U:rel(l) T:acq(l) T:r(x) T:rel(l) T:end(f)"
 LOST_UPDATE = "T:begin(f) T:acq(l) T:r(x) T:rel(l) U:acq(l) U:w(x) U:rel(l) T:acq(l) T:w(x) T:rel(l) T:end(f)"
@@ -30,7 +30,7 @@ def recorded(line: str, origins: dict[str, str], **field: str) -> Trace:
     for event in atomsan.parse(line).events():
         builder.add(event.thread, event.op.short, event.target, event.site)
     trace = builder.build()
-    trace.meta.recorded = not OURS.isdisjoint(origins.values())
+    trace.meta.recorded = not CHOSEN_ORIGINS.isdisjoint(origins.values())
     return trace
 
 

@@ -19,8 +19,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from atomsan.trace.arrow import EVENT_SCHEMA, FORMAT, table_schema
-from atomsan.trace.symbols import KINDS
+from atomsan.trace.arrow import EVENT_SCHEMA, STORAGE_FORMAT, stored_name, table_schema
+from atomsan.trace.symbols import SYMBOL_KINDS
 from fuzz.patches import SEPARATOR, patched
 
 # What the bits of an odd kind do, apart from bit 0.
@@ -34,6 +34,9 @@ _EVENTS = bytes(
     ]
 )
 _NAMES = [b"T0\nT1\nT2", b"x\na variable with a long name\n\xc3\xa9", b"lock", b"m\n", b"h", b"a.py:1\n2\nc.py:3\n4\n5"]
+
+# The symbol tables, in the order of `SYMBOL_KINDS`, as files and metadata keys name them.
+_TABLES = tuple(map(stored_name, SYMBOL_KINDS))
 
 Parts = dict[str, bytes]
 
@@ -63,7 +66,7 @@ def bundle(recipe: bytes, directory: Path) -> Path:
 
 def parquet(recipe: bytes, directory: Path) -> Path:
     """The same parts as a Parquet archive. Damage to the first of them hits the file, to others the tables in it."""
-    parts = _parts(recipe, damaged=KINDS)
+    parts = _parts(recipe, damaged=_TABLES)
     path = directory / "fuzz.parquet"
     path.write_bytes(_packed(parts))
     if _is_damage(recipe):
@@ -75,7 +78,7 @@ def _is_damage(recipe: bytes) -> bool:
     return not recipe[:1] or recipe[0] % 2 == 0
 
 
-def _parts(recipe: bytes, damaged: tuple[str, ...] = ("events", *KINDS, "meta")) -> Parts:
+def _parts(recipe: bytes, damaged: tuple[str, ...] = ("events", *_TABLES, "meta")) -> Parts:
     """The parts of a bundle by file name: the events, the tables, the metadata."""
     if not _is_damage(recipe):
         return _made(recipe[0], recipe[1:].split(SEPARATOR))
@@ -100,7 +103,7 @@ def _made(kind: int, sections: list[bytes]) -> Parts:
     if kind & _EMPTY_BATCHES:
         batches = [batches[0].slice(0, 0), *batches, batches[0].slice(0, 0)]
     parts = {"events.arrows": _stream(batches if kind & _ONE_BATCH else _cut(batches), options)}
-    for number, table in enumerate(KINDS, 1):
+    for number, table in enumerate(_TABLES, 1):
         batch = _names_batch(given.get(number, _NAMES[number - 1]), number, kind)
         parts[f"{table}.arrows"] = _stream([batch.slice(0, 0), batch] if kind & _EMPTY_BATCHES else [batch], options)
     parts["meta.json"] = _meta(given.get(7, b""))
@@ -118,7 +121,7 @@ def _names_batch(lines: bytes, number: int, kind: int) -> pa.RecordBatch:
     names = lines.split(b"\n") if lines else []
     offsets = np.cumsum([0, *map(len, names)], dtype=np.int32)
     buffers = [None, pa.py_buffer(offsets), pa.py_buffer(b"".join(names))]
-    schema = table_schema(KINDS[number - 1])
+    schema = table_schema(SYMBOL_KINDS[number - 1])
     columns: list[pa.Array] = [pa.Array.from_buffers(pa.utf8(), len(names), buffers)]
     columns += [pa.nulls(len(names), field.type) for field in list(schema)[1:]]
     return _foreign(columns, schema.names, kind)
@@ -157,7 +160,14 @@ def _stream(batches: list[pa.RecordBatch], options: pa.ipc.IpcWriteOptions) -> b
 
 def _meta(section: bytes) -> bytes:
     """Fields of a JSON object, put into a valid one; anything else as it is."""
-    valid = {"format": FORMAT, "complete": True, "events": None, "program": "p", "command_line": ["p"], "seconds": 1.5}
+    valid = {
+        "format": STORAGE_FORMAT,
+        "complete": True,
+        "events": None,
+        "program": "p",
+        "command_line": ["p"],
+        "seconds": 1.5,
+    }
     try:
         given = json.loads(section or b"{}")
         return json.dumps(valid | given).encode()
@@ -167,10 +177,10 @@ def _meta(section: bytes) -> bytes:
 
 def _packed(parts: Parts) -> bytes:
     """A Parquet file of the parts. Its events are read back from their stream, which must be whole."""
-    table = pa.ipc.open_stream(parts["events.arrows"]).read_all()
-    metadata = {f"atomsan.{kind}".encode(): parts[f"{kind}.arrows"] for kind in KINDS}
+    events = pa.ipc.open_stream(parts["events.arrows"]).read_all()
+    metadata = {f"atomsan.{table}".encode(): parts[f"{table}.arrows"] for table in _TABLES}
     sink = io.BytesIO()
-    with pq.ParquetWriter(sink, table.schema, compression="none") as writer:
-        writer.write_table(table)
+    with pq.ParquetWriter(sink, events.schema, compression="none") as writer:
+        writer.write_table(events)
         writer.add_key_value_metadata(metadata | {b"atomsan.meta": parts["meta.json"]})
     return sink.getvalue()

@@ -25,7 +25,7 @@ from atomsan.trace.formats.csv import CsvWriter
 from atomsan.trace.formats.std import StdWriter
 from atomsan.trace.stats import StatsCounter
 from atomsan.trace.symbols import Symbols
-from atomsan.trace.validation import Checked
+from atomsan.trace.validation import ValidatedSource
 from fuzz.inputs import INPUTS, PLAIN, TEXTS, Way
 
 # More than this is not written and read again: it takes time and tells nothing new.
@@ -37,7 +37,7 @@ LONGEST_LINE = 1 << 16
 class Outcome:
     """What came of reading an input: its batches, or how it was refused."""
 
-    source: Checked | None
+    source: ValidatedSource | None
     batches: list[Batch]
     error: str | None
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from atomsan.trace.formats.roadrunner import structure
+from atomsan.trace.formats.roadrunner import location_parts
 from atomsan.trace.symbols import Site, Symbols
 from fuzz.inputs import INPUTS, PLAIN, Way, seeds
 from fuzz.patches import SEPARATOR
@@ -52,7 +52,7 @@ def test_found(format: str, data: bytes, tmp_path: Path) -> None:
 
 def test_very_long_names_are_looked_at_quickly() -> None:
     """These took minutes and hours: the time grew with the square of the length."""
-    assert structure("a.b." + "_L" * 500_000) == {}
+    assert location_parts("a.b." + "_L" * 500_000) == {}
     sites = Symbols().sites
     name = "a:1" * 300_000
     assert sites.site(sites.intern(name)) == Site(name, name.removesuffix(":1"), 1)

@@ -10,7 +10,7 @@ import numpy as np
 from atomsan.recorder.log.resolving import Recording
 from atomsan.trace.events import Batch
 from atomsan.trace.trace import Trace
-from atomsan.trace.validation import Checked
+from atomsan.trace.validation import ValidatedSource
 
 RECORD = np.dtype(
     [
@@ -94,7 +94,7 @@ class Resolved:
 
     def trace(self) -> Trace:
         """What came of it; the trace's own validation refuses it if it is not well-formed."""
-        return Trace.from_source(Checked(self))
+        return Trace.from_source(ValidatedSource(self))
 
     def notation(self) -> str:
         """Without sites."""

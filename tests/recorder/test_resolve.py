@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from atomsan.trace.regions import Regions
+from atomsan.trace.regions import AtomicRegionSource
 from atomsan.trace.trace import Trace
-from atomsan.trace.validation import Checked
+from atomsan.trace.validation import ValidatedSource
 from recorder.raw import NAMES, M, Resolved, module, record
 
 L, C, Q, S, B, F = 0x1000, 0x2000, 0x3000, 0x4000, 0x5000, 0x6000
@@ -372,7 +372,7 @@ def test_a_put_that_waited_for_room_and_one_that_got_none() -> None:
 def test_a_wait_that_ran_out_splits_the_regions_around_it() -> None:
     log = Resolved(DEFINITIONS)
     log.feed(record(1, "begin", site=1), r(), record(1, "take", S, 3, "nothing"), w(), record(1, "end", site=2))
-    split = Trace.from_source(Checked(Regions(log.trace())))
+    split = Trace.from_source(ValidatedSource(AtomicRegionSource(log.trace())))
     assert [event.op.short for event in split.events()] == ["begin", "r", "end", "take", "begin", "w", "end"]
 
 

@@ -16,7 +16,7 @@ from atomsan.trace.bundle import BundleSource, BundleWriter
 from atomsan.trace.events import Op
 from atomsan.trace.meta import TraceMeta
 from atomsan.trace.reading import open_trace
-from atomsan.trace.symbols import KINDS, Symbols
+from atomsan.trace.symbols import SYMBOL_KINDS, Symbols
 from atomsan.trace.writing import write_trace
 from oracles.model import Step
 from strategies import traces
@@ -84,7 +84,7 @@ def test_any_trace_comes_back(tmp_path_factory: pytest.TempPathFactory, steps: l
         trace.save(directory / name)
         again = atomsan.load(directory / name)
         assert list(again) == list(trace)
-        assert all(list(again.symbols.table(kind)) == list(trace.symbols.table(kind)) for kind in KINDS)
+        assert all(list(again.symbols.table(kind)) == list(trace.symbols.table(kind)) for kind in SYMBOL_KINDS)
     shutil.rmtree(directory)
 
 

@@ -20,30 +20,30 @@ from atomsan.trace import generator
 from atomsan.trace.events import Op
 from atomsan.trace.generator import (
     BENCHMARKS,
-    KINDS,
-    Generated,
+    GENERATOR_KINDS,
+    GeneratedSource,
     GeneratorOptions,
     generate,
     options_for,
     preset,
 )
-from atomsan.trace.validation import Checked
+from atomsan.trace.validation import ValidatedSource
 from oracles import serializability, violating, wellformed
 from oracles.model import Step
 
-KNOWN_KINDS = [kind for kind in KINDS if kind != "random"]
+KNOWN_KINDS = [kind for kind in GENERATOR_KINDS if kind != "random"]
 
 
-def events(generated: Generated) -> list[tuple[int, int, int, int]]:
+def events(generated: GeneratedSource) -> list[tuple[int, int, int, int]]:
     return [row for batch in generated.batches() for row in batch.rows()]
 
 
-def steps(generated: Generated) -> list[Step]:
+def steps(generated: GeneratedSource) -> list[Step]:
     named = (generated.symbols.event(*row) for row in events(generated))
     return [Step(event.thread, event.op.word, event.target) for event in named]
 
 
-def short(kind: str, **given: Any) -> Generated:
+def short(kind: str, **given: Any) -> GeneratedSource:
     """Small enough for the oracles, and with everything in it."""
     few = {"events": 60, "threads": 3, "locks": 2, "variables": 8, "handovers": 1, "region_length": 3}
     if kind == "violating":
@@ -51,7 +51,7 @@ def short(kind: str, **given: Any) -> Generated:
     return generate(options_for(kind, **(few | given)))
 
 
-def digest(generated: Generated) -> str:
+def digest(generated: GeneratedSource) -> str:
     columns = hashlib.sha256()
     for row in events(generated):
         columns.update(b"%d %d %d %d\n" % row)
@@ -103,19 +103,19 @@ def test_a_seed_gives_the_same_trace_for_ever(kind: str, expected: str) -> None:
     assert digest(short(kind, seed=7, events=2000)) == expected
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", GENERATOR_KINDS)
 def test_batches_can_be_had_again(kind: str) -> None:
     generated = short(kind)
     assert events(generated) == events(generated)
     assert generated.truth == generated.truth
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", GENERATOR_KINDS)
 def test_seeds_differ(kind: str) -> None:
     assert len({digest(short(kind, seed=seed)) for seed in range(20)}) == 20
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", GENERATOR_KINDS)
 def test_where_batches_end_changes_nothing(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = short(kind)
     expected = events(whole)
@@ -130,7 +130,7 @@ def test_where_batches_end_changes_nothing(kind: str, monkeypatch: pytest.Monkey
 # ---- an event source like any other
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", GENERATOR_KINDS)
 def test_columns_have_their_types_and_cannot_be_changed(kind: str) -> None:
     (batch,) = short(kind).batches()
     columns = (batch.thread, batch.op, batch.target, batch.site)
@@ -169,7 +169,7 @@ def test_meta_and_place() -> None:
     assert generated.place(5) == Place("generated random trace, seed 3", None, 5)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", GENERATOR_KINDS)
 @pytest.mark.parametrize("sites", [10, 25, 1000])
 def test_a_site_has_one_operation(kind: str, sites: int) -> None:
     rows = events(short(kind, events=5000, sites=sites))
@@ -182,7 +182,7 @@ def test_a_site_has_one_operation(kind: str, sites: int) -> None:
 # ---- every trace is well-formed, and of the length asked for
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", GENERATOR_KINDS)
 def test_small_traces_are_well_formed(kind: str) -> None:
     for number in range(150):
         options = chosen(kind, number)
@@ -191,7 +191,7 @@ def test_small_traces_are_well_formed(kind: str) -> None:
         assert wellformed.offence(trace) is None, options
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", GENERATOR_KINDS)
 @pytest.mark.parametrize(
     "given",
     [
@@ -206,7 +206,7 @@ def test_large_traces_are_well_formed(kind: str, given: dict[str, Any]) -> None:
     if kind == "violating":
         given = given | {"threads": max(2, given.get("threads", 8)), "violations": 500}
     generated = generate(options_for(kind, **(given | {"events": 100_000})))
-    assert sum(map(len, Checked(generated).batches())) == 100_000
+    assert sum(map(len, ValidatedSource(generated).batches())) == 100_000
 
 
 @pytest.mark.parametrize("kind", ["serializable", "violating"])

@@ -11,8 +11,8 @@ import pytest
 
 import atomsan
 from atomsan import InputError
+from atomsan.trace.byte_input import ByteInput
 from atomsan.trace.formats import detect
-from atomsan.trace.input import ByteInput
 from atomsan.trace.reading import open_trace
 
 STD = "".join(f"T{i % 3}|r(V{i % 7})|{i % 5}\n" for i in range(1000)).encode()

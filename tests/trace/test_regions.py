@@ -10,7 +10,7 @@ import atomsan
 from atomsan import Trace, TraceBuilder
 from atomsan.source.spec import Specification
 from atomsan.trace.events import Batch, Event, Op
-from atomsan.trace.regions import Regions
+from atomsan.trace.regions import AtomicRegionSource
 from strategies import random_steps
 
 
@@ -27,7 +27,7 @@ class Cut:
             yield whole[start : start + self._size]
 
 
-def notation(source: Regions) -> str:
+def notation(source: AtomicRegionSource) -> str:
     return Trace.from_source(source).notation()
 
 
@@ -53,7 +53,7 @@ def excluding(*globs: str) -> Specification:
 )
 def test_dropping(line: str, globs: str, left: str, size: int) -> None:
     source = Cut(atomsan.parse(line), size)
-    assert notation(Regions(source, excluding(globs).is_atomic)) == atomsan.parse(left).notation()
+    assert notation(AtomicRegionSource(source, excluding(globs).is_atomic)) == atomsan.parse(left).notation()
 
 
 @pytest.mark.parametrize("size", [1, 3, 100])
@@ -100,8 +100,8 @@ def test_dropping(line: str, globs: str, left: str, size: int) -> None:
 )
 def test_splitting(line: str, split: str, size: int) -> None:
     source = Cut(atomsan.parse(line), size)
-    assert notation(Regions(source, split_all=True)) == split
-    assert notation(Regions(Cut(atomsan.parse(line), size))) == line, "a foreign trace stays whole"
+    assert notation(AtomicRegionSource(source, split_all=True)) == split
+    assert notation(AtomicRegionSource(Cut(atomsan.parse(line), size))) == line, "a foreign trace stays whole"
 
 
 def built(line: str, **origins: str) -> Trace:
@@ -115,25 +115,25 @@ def built(line: str, **origins: str) -> Trace:
 @pytest.mark.parametrize("origin", ["function", "loop", "statement", "lock-block", "annotated", "foreign"])
 def test_only_regions_of_ours_are_split(origin: str) -> None:
     line = "T:begin(a) T:r(x) T:take(h) T:w(x) T:end(a)"
-    split = notation(Regions(built(line, a=origin))) != line
+    split = notation(AtomicRegionSource(built(line, a=origin))) != line
     assert split == (origin not in ("annotated", "foreign"))
 
 
 def test_what_is_around_a_region_that_stays_whole_stays_whole() -> None:
     line = "T:begin(a) T:begin(b) T:begin(c) T:take(h) T:r(x)"
-    source = Regions(built(line, a="function", b="annotated", c="function"))
+    source = AtomicRegionSource(built(line, a="function", b="annotated", c="function"))
     assert notation(source) == "T:begin(a) T:begin(b) T:begin(c) T:end(c) T:take(h) T:begin(c) T:r(x)"
 
 
 def test_a_region_that_is_dropped_is_not_split() -> None:
     line = "T:begin(a) T:begin(b) T:take(h) T:r(x) T:end(b) T:end(a)"
-    source = Regions(atomsan.parse(line), excluding("a").is_atomic, split_all=True)
+    source = AtomicRegionSource(atomsan.parse(line), excluding("a").is_atomic, split_all=True)
     assert notation(source) == "T:begin(b) T:end(b) T:take(h) T:begin(b) T:r(x) T:end(b)"
 
 
 def test_with_nothing_to_do_the_batches_pass_through() -> None:
     trace = atomsan.parse("T:begin(a) T:take(h) T:end(a)")
-    (batch,) = Regions(trace, excluding("b").is_atomic).batches()
+    (batch,) = AtomicRegionSource(trace, excluding("b").is_atomic).batches()
     (original,) = trace.batches()
     assert batch.op.base is original.op.base or batch.op is original.op
 
@@ -146,7 +146,7 @@ def test_names_are_looked_at_once() -> None:
         return region != "b"
 
     trace = atomsan.parse("T:begin(a) T:end(a) T:begin(b) T:end(b) T:begin(a) T:end(a)")
-    notation(Regions(Cut(trace, 1), is_atomic))
+    notation(AtomicRegionSource(Cut(trace, 1), is_atomic))
     assert asked == ["a", "b"]
 
 
@@ -189,7 +189,7 @@ def test_against_the_definition_in_any_batches(split: bool) -> None:
         trace = builder.build()
         regions = list(trace.symbols.regions)
         dropped = set(rng.sample(regions, rng.randint(0, len(regions))))
-        source = Regions(
+        source = AtomicRegionSource(
             Cut(trace, rng.choice([1, 2, 7, 1000])),
             lambda name, _, dropped=dropped: name not in dropped,
             split_all=split,
@@ -210,10 +210,13 @@ def test_what_is_around_the_regions_of_a_program_stays_only_if_named() -> None:
         builder.add("T", op, target)
     trace = builder.build()
     inner = "T:begin(f) T:r(x) T:take(h) T:end(f)"
-    assert notation(Regions(trace)) == atomsan.parse(inner).notation()
-    assert notation(Regions(trace, Specification().is_atomic)) == atomsan.parse(inner).notation()
-    named = Regions(trace, Specification(atomic=("main", "f")).is_atomic)
+    assert notation(AtomicRegionSource(trace)) == atomsan.parse(inner).notation()
+    assert notation(AtomicRegionSource(trace, Specification().is_atomic)) == atomsan.parse(inner).notation()
+    named = AtomicRegionSource(trace, Specification(atomic=("main", "f")).is_atomic)
     assert notation(named) == trace.notation(), "the region of another tool inside keeps it whole"
     builder.symbols.regions.set(1, "origin", "function")
     split = "T:begin(main) T:begin(f) T:r(x) T:end(f) T:end(main) T:take(h)"
-    assert notation(Regions(trace, Specification(atomic=("main", "f")).is_atomic)) == atomsan.parse(split).notation()
+    assert (
+        notation(AtomicRegionSource(trace, Specification(atomic=("main", "f")).is_atomic))
+        == atomsan.parse(split).notation()
+    )

@@ -69,8 +69,8 @@ def found(stats: Stats) -> dict[str, object]:
         "by_op": stats.by_op,
         "threads": stats.threads,
         "locks": stats.locks,
-        "variables": stats.variables,
-        "shared_variables": stats.shared_variables,
+        "variables": stats.locations,
+        "shared_variables": stats.shared_locations,
         "regions": stats.regions,
         "handovers": stats.handovers,
         "transactions": stats.transactions,
@@ -143,7 +143,7 @@ def test_a_thread_that_was_only_forked_is_one() -> None:
 def test_symbols_that_no_event_uses_do_not_count() -> None:
     trace = atomsan.parse("T1:r(x) T2:w(y) T2:acq(l)")
     stats = count(trace[:1])
-    assert (stats.threads, stats.variables, stats.locks) == (1, 1, 0)
+    assert (stats.threads, stats.locations, stats.locks) == (1, 1, 0)
 
 
 def test_events_per_second() -> None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import numpy as np
 
 from atomsan.source.field_paths import ANY_DEPTH, check_sets, class_part, parts_of, pattern_of
-from atomsan.trace.regions import CALLBACK, PARTS
+from atomsan.trace.regions import CALLBACK, WITHIN_FUNCTION
 from atomsan.trace.symbols import class_of
 
 if TYPE_CHECKING:
@@ -422,7 +422,7 @@ class SetModel:
         on[: self.on.shape[0], : self.on.shape[1]] = self.on
         self.layout.mark(on, regions, self.kind_names)
         self.on = on
-        self.parts = np.fromiter((regions.get(n, "origin") in PARTS for n in range(count)), np.uint8, count)
+        self.parts = np.fromiter((regions.get(n, "origin") in WITHIN_FUNCTION for n in range(count)), np.uint8, count)
         self.back = np.fromiter((regions.get(n, "entered") == CALLBACK for n in range(count)), np.uint8, count)
         known: dict[tuple[str, str], int] = {}
         called = ((regions[n], regions.get(n, "origin")) for n in range(count))

@@ -25,8 +25,8 @@ def convert(
       atomsan convert t.log t.csv.gz --input-format davida --lenient --force
       atomsan convert t.atomtrace - --output-format csv --quiet | head
     """
-    from atomsan.trace.outputs import check_output
-    from atomsan.trace.outputs import output_format as format_to_write
+    from atomsan.trace.output_paths import check_output
+    from atomsan.trace.output_paths import output_format as format_to_write
     from atomsan.trace.reading import open_trace
     from atomsan.trace.writing import write_trace
 

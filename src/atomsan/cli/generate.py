@@ -43,8 +43,8 @@ def generate(
         print(_presets(), end="")
         return Exit.FINE
     from atomsan.trace import generator
-    from atomsan.trace.outputs import check_output
-    from atomsan.trace.outputs import output_format as format_to_write
+    from atomsan.trace.output_paths import check_output
+    from atomsan.trace.output_paths import output_format as format_to_write
     from atomsan.trace.writing import write_file, write_trace
 
     options = _options(kind, preset, scale, {name: value for name, value in sizes.items() if value is not None})

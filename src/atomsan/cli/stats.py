@@ -71,8 +71,8 @@ def _rows(stats: Stats) -> Iterator[tuple[str, ...]]:
             yield f"  {op.word}", number(count), f"{100 * count / events:.1f} %"
     yield "threads", number(stats.threads)
     yield "locks", number(stats.locks)
-    yield "variables", number(stats.variables)
-    yield "  shared", number(stats.shared_variables), "touched by 2 or more threads"
+    yield "variables", number(stats.locations)
+    yield "  shared", number(stats.shared_locations), "touched by 2 or more threads"
     yield "regions", number(stats.regions)
     yield "hand-overs", number(stats.handovers)
     yield "transactions", number(stats.transactions)

@@ -16,7 +16,7 @@ from atomsan.reports.registry import ANSWER_FORMATS, Answer
 from atomsan.reports.wording import counted
 
 if TYPE_CHECKING:
-    from atomsan.trace.validation import Checked
+    from atomsan.trace.validation import ValidatedSource
 
 # History: atomsan-validate/1, the first.
 SCHEMA = "atomsan-validate/1"
@@ -28,7 +28,7 @@ class Outcome:
 
     name: str
     events: int = 0
-    source: Checked | None = None
+    source: ValidatedSource | None = None
     error: InputError | None = None
     interrupted: bool = False
 

@@ -35,7 +35,7 @@ from atomsan.findings.reasons import (
 )
 from atomsan.findings.surroundings import Again, Around, Look, Surroundings, innermost
 from atomsan.source.effects import MAKES_KEY, MAKES_PLACE, commute, commute_on_element
-from atomsan.trace.regions import PARTS
+from atomsan.trace.regions import WITHIN_FUNCTION
 
 if TYPE_CHECKING:
     from atomsan.findings.finding import Finding, ShownStep
@@ -372,7 +372,7 @@ def _is_called_back_between(turn: Turn, around: Mapping[int, Sequence[Around]]) 
 
 
 def _functions(around: Sequence[Around]) -> list[Around]:
-    return [region for region in around if region.origin not in PARTS]
+    return [region for region in around if region.origin not in WITHIN_FUNCTION]
 
 
 def _is_checked_again(turn: Turn, around: Mapping[int, Sequence[Around]], again: Mapping[Look, Again]) -> bool:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from atomsan.errors import OutputError, Place
 from atomsan.recorder.log.ring import SharedLog, is_written, open_spooled, spooled
 from atomsan.recorder.log.runner import Limits, Outcome, Program, Run
-from atomsan.trace.outputs import make_room
+from atomsan.trace.output_paths import prepare_output
 
 if TYPE_CHECKING:
     from atomsan.findings.report import Report
@@ -68,7 +68,7 @@ def recorded(
     `interim` is called with the tape so far when this process gets SIGUSR1.
     """
     program.check()
-    room = None if path is None else make_room(path, force=force)
+    room = None if path is None else prepare_output(path, force=force)
     with _spool(follow_fork) as spool, _started(program, options._replace(spool=spool), limits) as (run, log):
         from atomsan.recorder.log.tape import Tape
 

@@ -11,9 +11,9 @@ from atomsan.findings.report import TraceFacts
 from atomsan.source.spec import Specification, read_spec
 from atomsan.trace.events import BATCH_EVENTS, Batch
 from atomsan.trace.reading import open_trace
-from atomsan.trace.regions import Regions
+from atomsan.trace.regions import AtomicRegionSource
 from atomsan.trace.trace import Trace
-from atomsan.trace.validation import Checked
+from atomsan.trace.validation import ValidatedSource
 
 if TYPE_CHECKING:
     from atomsan.errors import Place
@@ -64,13 +64,15 @@ class TraceInput:
             source = cast("EventSource", self._trace)
         else:
             source = open_trace(self._trace, format=self._format, lenient=self._lenient, batch_events=batch_events)
-        return OpenedTrace(source, Regions(source, self.spec.is_atomic, split_all=self._split_all), batch_events)
+        return OpenedTrace(
+            source, AtomicRegionSource(source, self.spec.is_atomic, split_all=self._split_all), batch_events
+        )
 
 
 class OpenedTrace:
     """A source on its way to the checkers: its batches are cut where they are large."""
 
-    def __init__(self, original: EventSource, source: Regions, batch_events: int) -> None:
+    def __init__(self, original: EventSource, source: AtomicRegionSource, batch_events: int) -> None:
         self._original = original
         self._source = source
         self.batch_events = batch_events
@@ -97,7 +99,7 @@ class OpenedTrace:
     @property
     def repairs(self) -> list[str]:
         """What was dropped from a trace that is not well-formed, if that was allowed."""
-        return self._original.repairs.lines() if isinstance(self._original, Checked) else []
+        return self._original.repairs.lines() if isinstance(self._original, ValidatedSource) else []
 
     def place(self, event: int) -> Place:
         return self._source.place(event)

@@ -23,7 +23,7 @@ def report_files(paths: Iterable[str], formats: Mapping[str, ReportFormat] = REP
     """The files at these paths. Those that cannot be written are refused at once, before any work is done."""
     files = []
     for path in paths:
-        from atomsan.trace.outputs import check_output
+        from atomsan.trace.output_paths import check_output
 
         files.append(ReportFile(path, format_of_file(path, formats)))
         check_output(path, force=True)

@@ -110,7 +110,8 @@ def read_spec(path: str | os.PathLike[str]) -> Specification:
     try:
         return spec_from(content)
     except InputError as error:
-        raise error.inside(name) from error
+        error.set_source(name)
+        raise
 
 
 def spec_from(content: Mapping[str, Any]) -> Specification:

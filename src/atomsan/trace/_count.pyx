@@ -1,7 +1,7 @@
 # cython: language_level=3, freethreading_compatible=True
 """Counting what is in a trace: one pass over the columns, a few operations an event, memory by symbols.
 
-The batches must be well-formed (`validation.Checked` saw to it), so every number indexes its table. An event counts as the
+The batches must be well-formed (`validation.ValidatedSource` saw to it), so every number indexes its table. An event counts as the
 operation it is, but only the outermost acquire of a lock, and the release that matches it, are events to the algorithms:
 the others are no transaction of their own.
 """

@@ -1,7 +1,7 @@
 from collections.abc import Callable
 from typing import BinaryIO
 
-from atomsan.trace.events import Batch, Kind
+from atomsan.trace.events import Batch, SymbolKind
 from atomsan.trace.symbols import Symbols
 
 class LineWriter:
@@ -10,7 +10,7 @@ class LineWriter:
         stream: BinaryIO,
         symbols: Symbols,
         signs: bytes,
-        spell: Callable[[Kind, int, bytes], bytes],
+        spell: Callable[[SymbolKind, int, bytes], bytes],
         columns: int | None = None,
     ) -> None: ...
     def write(self, batch: Batch) -> None: ...

@@ -1,8 +1,9 @@
-"""A trace's parts as Arrow data: what the bundle and the Parquet archive have in common."""
+"""Arrow schemas and conversions shared by the bundle and the Parquet archive: events, symbol tables, metadata."""
 
 from __future__ import annotations
 
 import platform
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,9 +16,9 @@ from atomsan.trace.meta import TraceMeta
 from atomsan.trace.symbols import FIELDS, Symbols, SymbolTable
 
 if TYPE_CHECKING:
-    from atomsan.trace.events import Kind
+    from atomsan.trace.events import Batch, SymbolKind
 
-FORMAT = "atomtrace/1"
+STORAGE_FORMAT = "atomtrace/1"
 
 EVENT_SCHEMA = pa.schema(
     [
@@ -31,23 +32,34 @@ EVENT_SCHEMA = pa.schema(
 _ARROW = {str: pa.utf8(), int: pa.uint32()}
 
 # A record batch of names stays far below the 2 GiB that 32-bit offsets can reach.
-NAMES_A_BATCH = 1 << 20
+_SYMBOLS_A_BATCH = 1 << 20
 
 
-def stored_name(kind: Kind) -> str:
-    """What a symbol table is called in a bundle or archive: version 1 of these calls locations variables."""
+def stored_name(kind: SymbolKind) -> str:
+    """The name of a symbol table in a bundle or archive: version 1 of these calls locations `variables`."""
     return "variables" if kind == "locations" else kind
 
 
-def table_schema(kind: Kind) -> pa.Schema:
-    """The columns of a symbol table in a bundle: its name, then its structure."""
+def table_schema(kind: SymbolKind) -> pa.Schema:
+    """The columns of a symbol table: the name, then the fields of its kind."""
     fields = [pa.field("name", pa.utf8(), nullable=False)]
     fields += [pa.field(field, _ARROW[type_]) for field, type_ in FIELDS[kind].items()]
     return pa.schema(fields)
 
 
-def table_batch(table: SymbolTable, start: int, stop: int) -> pa.RecordBatch:
-    """Symbols start..stop as a record batch."""
+def event_record_batch(batch: Batch) -> pa.RecordBatch:
+    """A batch of events as a record batch."""
+    columns = [pa.array(column) for column in (batch.thread, batch.op, batch.target, batch.site)]
+    return pa.RecordBatch.from_arrays(columns, schema=EVENT_SCHEMA)
+
+
+def symbol_record_batches(table: SymbolTable, first: int = 0) -> Iterator[pa.RecordBatch]:
+    """The symbols from number `first` on as record batches; numbered sites are left out."""
+    for start in range(max(first, table.names.numbered_count), len(table), _SYMBOLS_A_BATCH):
+        yield _symbol_record_batch(table, start, min(len(table), start + _SYMBOLS_A_BATCH))
+
+
+def _symbol_record_batch(table: SymbolTable, start: int, stop: int) -> pa.RecordBatch:
     offsets, data = table.names.stored(start, stop)
     names = pa.StringArray.from_buffers(stop - start, pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(data))
     columns = [names]
@@ -61,7 +73,7 @@ def table_batch(table: SymbolTable, start: int, stop: int) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, schema=table_schema(table.kind))
 
 
-def add_table_batch(table: SymbolTable, batch: pa.RecordBatch) -> None:
+def append_symbols(table: SymbolTable, batch: pa.RecordBatch) -> None:
     """Append the symbols of a record batch to a table."""
     names = batch.column("name")
     if names.null_count:
@@ -81,10 +93,11 @@ def add_table_batch(table: SymbolTable, batch: pa.RecordBatch) -> None:
 
 
 def check_schema(found: pa.Schema, wanted: pa.Schema, source: str) -> None:
+    """Refuse a schema that lacks a column or has it with another type; nullable columns may be missing."""
     for field in wanted:
         at = found.get_field_index(field.name)
         if at < 0 and field.nullable:
-            continue  # written before there was such a column
+            continue  # written by a version that did not have this column
         if at < 0 or found.field(at).type != field.type:
             raise InputError(
                 f"a foreign schema: expected a column {field.name} of type {field.type},"
@@ -111,15 +124,15 @@ _META_TYPES: dict[str, Any] = {
 
 
 def _platform() -> str:
-    """Without `platform.platform`, which starts a process to ask for the name of the processor."""
+    """System, release and machine; `platform.platform` would start a process to get the processor's name."""
     return "-".join(part for part in (platform.system(), platform.release(), platform.machine()) if part)
 
 
-def meta_content(meta: TraceMeta, symbols: Symbols, events: int, *, complete: bool) -> dict[str, Any]:
-    """What is known of a trace, as JSON."""
+def meta_to_json(meta: TraceMeta, symbols: Symbols, events: int, *, complete: bool) -> dict[str, Any]:
+    """The metadata of a trace, as the content of `meta.json`."""
     sites = symbols.sites.names
     content = {
-        "format": FORMAT,
+        "format": STORAGE_FORMAT,
         "complete": complete,
         "recorded": meta.recorded,
         "events": events if complete else None,
@@ -136,17 +149,19 @@ def meta_content(meta: TraceMeta, symbols: Symbols, events: int, *, complete: bo
         "tool": f"atomsan {__version__}",
     }
     if sites.numbered_count:
-        # Sites that are the numbers first, first + 1, ... come before the rows of the table of sites and need none.
+        # Sites named first, first + 1, ... have no rows in the table of sites: they come before its rows.
         content["numbered_sites"] = {"first": sites.numbered_first, "count": sites.numbered_count}
     return content
 
 
-def trace_meta(content: Any, symbols: Symbols, format: str, source: str) -> TraceMeta:
-    """The reverse of `meta_content`; numbered sites go into `symbols`."""
+def meta_from_json(content: Any, symbols: Symbols, format: str, source: str) -> TraceMeta:
+    """The reverse of `meta_to_json`; numbered sites go into `symbols`."""
     if not isinstance(content, dict) or not isinstance(content.get("format"), str):
         raise InputError("does not say which format it has", source=source)
-    if content["format"] != FORMAT:
-        raise InputError(f"has the format {content['format'][:60]!r}; this version reads {FORMAT!r}", source=source)
+    if content["format"] != STORAGE_FORMAT:
+        raise InputError(
+            f"has the format {content['format'][:60]!r}; this version reads {STORAGE_FORMAT!r}", source=source
+        )
     known: dict[str, Any] = {key: content.get(key) for key in _META_TYPES}
     for key, type_ in _META_TYPES.items():
         if not isinstance(known[key], type_):
@@ -155,7 +170,7 @@ def trace_meta(content: Any, symbols: Symbols, format: str, source: str) -> Trac
         if known[key] is not None and not 0 <= known[key] < float("inf"):
             raise InputError(f"{key!r} is out of range", source=source)
     for key in ("classes", "sets", "fields", "holders", "followed"):
-        known[key] = _lists(key, known[key] or {}, source)
+        known[key] = _dict_of_lists(key, known[key] or {}, source)
     known["recorded"] = bool(known["recorded"])
     numbered = known.pop("numbered_sites")
     if numbered is not None:
@@ -166,7 +181,7 @@ def trace_meta(content: Any, symbols: Symbols, format: str, source: str) -> Trac
     return TraceMeta(source, format, **known)
 
 
-def _lists(key: str, content: dict[Any, Any], source: str) -> dict[str, list[str]]:
+def _dict_of_lists(key: str, content: dict[Any, Any], source: str) -> dict[str, list[str]]:
     for names in content.values():
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
             raise InputError(f"{key!r} is wrong", source=source)

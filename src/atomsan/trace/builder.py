@@ -1,4 +1,4 @@
-"""Building a trace event by event, in a program or a test."""
+"""Builds a trace event by event, in a program or a test."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from atomsan.trace.events import NO_SITE, OP_FROM_WORD, Batch, Event, Op
 from atomsan.trace.meta import TraceMeta
 from atomsan.trace.symbols import Symbols
 from atomsan.trace.trace import Trace
-from atomsan.trace.validation import Checked
+from atomsan.trace.validation import ValidatedSource
 
 
 class TraceBuilder:
-    """Collects events by name.
+    """Collects events, with names in place of numbers.
 
         builder = TraceBuilder()
         builder.add("T1", "begin", "transfer").add("T1", "r", "balance", site="bank.py:12")
         trace = builder.build()
 
-    Symbols can be given structure beforehand, through `builder.symbols`.
+    Fields of symbols can be set beforehand, through `builder.symbols`.
     """
 
     def __init__(self, source: str = "the trace built") -> None:
@@ -63,18 +63,16 @@ class TraceBuilder:
         return self
 
     def columns(self) -> Batch:
-        """The events so far, not checked."""
-        columns = (
+        """The events so far, not validated."""
+        return Batch.frozen(
+            0,
             np.array(self._thread, np.uint32),
             np.array(self._op, np.uint8),
             np.array(self._target, np.uint32),
             np.array(self._site, np.uint32),
         )
-        for column in columns:
-            column.flags.writeable = False
-        return Batch(0, *columns)
 
     def build(self, *, lenient: bool = False) -> Trace:
         """The trace so far. One that is not well-formed is refused, or repaired if `lenient`."""
-        unchecked = Trace(self.columns(), self.symbols, TraceMeta(self.source, "notation"))
-        return Trace.from_source(Checked(unchecked, lenient=lenient))
+        unvalidated = Trace(self.columns(), self.symbols, TraceMeta(self.source, "notation"))
+        return Trace.from_source(ValidatedSource(unvalidated, lenient=lenient))

@@ -1,12 +1,12 @@
-"""The bundle, native storage: a directory `NAME.atomtrace` of Arrow streams and one JSON file.
+"""Reads and writes bundles, the native format: a directory `NAME.atomtrace` of Arrow streams and one JSON file.
 
     events.arrows      thread, op, target, site; LZ4; one record batch a batch
     threads.arrows     one stream for each symbol table; row i is symbol i
     ...
     meta.json          "format": "atomtrace/1", where the trace comes from, and whether it is complete
 
-Streams, because a file that was cut short stays readable up to the cut: symbols are written before the events that use
-them, and `meta.json` says `"complete": false` until the last byte is there.
+A stream that was cut short stays readable up to the cut: symbols are written before the events that use them, and
+`meta.json` has `"complete": false` until the last byte is written.
 
 History of the format: 1, the first.
 """
@@ -25,43 +25,43 @@ import pyarrow as pa
 from atomsan.errors import InputError, Place
 from atomsan.trace.arrow import (
     EVENT_SCHEMA,
-    NAMES_A_BATCH,
-    add_table_batch,
+    append_symbols,
     check_schema,
+    event_record_batch,
     first_line,
-    meta_content,
+    meta_from_json,
+    meta_to_json,
     stored_name,
-    table_batch,
+    symbol_record_batches,
     table_schema,
-    trace_meta,
 )
 from atomsan.trace.events import Batch
 from atomsan.trace.meta import TraceMeta
 from atomsan.trace.regions import was_recorded
-from atomsan.trace.symbols import KINDS, Symbols
+from atomsan.trace.symbols import SYMBOL_KINDS, Symbols
 
 if TYPE_CHECKING:
-    from atomsan.trace.events import Kind
+    from atomsan.trace.events import SymbolKind
 
 EVENTS = "events.arrows"
 META = "meta.json"
 
-# What is known of the trace can be large (`holders`). Then a flush leaves it as it is for so many times as long as it
-# takes to write, so that it never takes more than a small part of the time.
+# The metadata can be large (`holders`). Then it is not written again before this many times the time that writing it
+# took, so that a recording spends only a small part of its time on it.
 META_SMALL = 1 << 20
 META_WAITS = 20
 
-# In one thread: the other core validates and checks meanwhile.
+# Decompress in one thread: the other core validates and checks meanwhile.
 _READ_OPTIONS = pa.ipc.IpcReadOptions(use_threads=False)
 
-# What every message of an Arrow stream starts with. Without it, foreign bytes would look like a stream that was cut.
-_FIRST_BYTES = b"\xff\xff\xff\xff"
+# Every message of an Arrow stream starts with this. A file without it is not a stream, and not one that was cut.
+_MAGIC = b"\xff\xff\xff\xff"
 
 
 class BundleWriter:
-    """Writes a bundle, streaming. `directory` must exist and be empty.
+    """Writes a bundle batch by batch into `directory`, which must exist and be empty.
 
-    It can be read at any moment: what `write` was given is there, also if this process is killed.
+    The bundle can be read at any moment, and stays readable if this process is killed.
     """
 
     def __init__(self, directory: Path, symbols: Symbols, meta: TraceMeta) -> None:
@@ -71,30 +71,29 @@ class BundleWriter:
         self._events = 0
         self._meta_text = ""
         self._meta_due = 0.0
-        self._written = dict.fromkeys(KINDS, 0)
+        self._written = dict.fromkeys(SYMBOL_KINDS, 0)
         self._write_meta(complete=False)
         options = pa.ipc.IpcWriteOptions(compression="lz4")
         self._files = [pa.OSFile(str(directory / EVENTS), "wb")]
         self._stream = pa.ipc.new_stream(self._files[0], EVENT_SCHEMA, options=options)
         self._tables = {}
-        for kind in KINDS:
+        for kind in SYMBOL_KINDS:
             self._files.append(pa.OSFile(str(directory / f"{stored_name(kind)}.arrows"), "wb"))
             self._tables[kind] = pa.ipc.new_stream(self._files[-1], table_schema(kind), options=options)
 
     def write(self, batch: Batch) -> None:
         self._write_symbols()
-        columns = [pa.array(column) for column in (batch.thread, batch.op, batch.target, batch.site)]
-        self._stream.write_batch(pa.RecordBatch.from_arrays(columns, schema=EVENT_SCHEMA))
+        self._stream.write_batch(event_record_batch(batch))
         self._events += len(batch)
 
     def flush(self) -> None:
-        """See to it that the bundle knows the symbols and what is known of the trace so far."""
+        """Write the symbols and the metadata so far."""
         self._write_symbols()
         if len(self._meta_text) < META_SMALL or time.monotonic() >= self._meta_due:
             self._write_meta(complete=False)
 
     def finish(self) -> None:
-        """Write what is left and say that the bundle is whole."""
+        """Write the rest and mark the bundle as complete."""
         self._write_symbols()
         for stream in (self._stream, *self._tables.values()):
             stream.close()
@@ -108,19 +107,16 @@ class BundleWriter:
     def _write_symbols(self) -> None:
         for kind, stream in self._tables.items():
             table = self._symbols.table(kind)
-            start = max(self._written[kind], table.names.numbered_count)
-            while start < len(table):
-                stop = min(len(table), start + NAMES_A_BATCH)
-                stream.write_batch(table_batch(table, start, stop))
-                start = stop
-            self._written[kind] = start
+            for batch in symbol_record_batches(table, self._written[kind]):
+                stream.write_batch(batch)
+            self._written[kind] = len(table)
 
     def _write_meta(self, *, complete: bool) -> None:
         start = time.monotonic()
-        content = meta_content(self._meta, self._symbols, self._events, complete=complete)
+        content = meta_to_json(self._meta, self._symbols, self._events, complete=complete)
         text = json.dumps(content, indent=1) + "\n"
         if text != self._meta_text:
-            # in one step, so that a reader never finds half of it
+            # replaced in one step, so that a reader never finds half of it
             partial = self._directory / f".{META}.partial"
             partial.write_text(text)
             os.replace(partial, self._directory / META)
@@ -130,21 +126,21 @@ class BundleWriter:
 
 
 class BundleSource:
-    """The batches of a bundle, and of one that was cut short as far as they are there.
+    """The batches of a bundle; of one that was cut short, those before the cut.
 
-    Whoever writes the bundle and reads it again gives its `symbols`, which then are not read.
+    The process that wrote the bundle can pass its `symbols`, which are then not read again.
     """
 
     def __init__(self, directory: Path, symbols: Symbols | None = None) -> None:
         self._directory = directory
         self.symbols = Symbols()
-        self.meta = trace_meta(_read_meta(directory), self.symbols, "bundle", str(directory))
-        # Of one that is still being written, what is there now: what comes later may use symbols that we do not know.
+        self.meta = meta_from_json(_read_meta(directory), self.symbols, "bundle", str(directory))
+        # Of a bundle that is still being written, only what is there now: later events may use symbols not read here.
         self._events_size = None if self.meta.complete else _size(directory / EVENTS)
         if symbols is not None:
             self.symbols = symbols
             return
-        for kind in KINDS:
+        for kind in SYMBOL_KINDS:
             self._read_table(kind)
         self.meta.recorded = self.meta.recorded or was_recorded(self.symbols)
 
@@ -162,16 +158,16 @@ class BundleSource:
     def place(self, event: int) -> Place:
         return Place(str(self._directory), None, event)
 
-    def _read_table(self, kind: Kind) -> None:
+    def _read_table(self, kind: SymbolKind) -> None:
         name = f"{stored_name(kind)}.arrows"
         try:
             for batch in self._record_batches(name, table_schema(kind)):
-                add_table_batch(self.symbols.table(kind), batch)
+                append_symbols(self.symbols.table(kind), batch)
         except ValueError as error:
             raise InputError(f"damaged: {first_line(error)}", source=str(self._directory / name)) from error
         except InputError as error:
             if error.place.source is None:
-                error.inside(str(self._directory / name))
+                error.set_source(str(self._directory / name))
             raise
 
     def _warn(self, text: str) -> None:
@@ -179,14 +175,14 @@ class BundleSource:
         self.meta.warnings.append(text)
 
     def _record_batches(self, name: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-        """The record batches of one of the streams, up to a cut if there is one."""
+        """The record batches of a stream, up to the cut if it was cut short."""
         path = self._directory / name
         try:
             with pa.OSFile(str(path), "rb") as file:
-                if file.size() < len(_FIRST_BYTES):
+                if file.size() < len(_MAGIC):
                     self._warn(f"{name} is cut: it is empty")
                     return
-                if file.read(len(_FIRST_BYTES)) != _FIRST_BYTES:
+                if file.read(len(_MAGIC)) != _MAGIC:
                     raise InputError("not an Arrow stream", source=str(path))
                 file.seek(0)
                 yield from self._stream(file, name, schema)
@@ -229,11 +225,11 @@ def _size(path: Path) -> int | None:
     try:
         return path.stat().st_size
     except OSError:
-        return None  # whoever reads it says why
+        return None  # reading it will say why
 
 
 def _is_at_end(file: pa.NativeFile) -> bool:
-    """Whether a reader that failed had run out of bytes."""
+    """Whether a read failed because the file ended."""
     return bool(file.tell() >= file.size())
 
 

@@ -1,7 +1,7 @@
-"""An event, the ten operations, and the batch: a run of events in columns.
+"""Events, the ten operations, and batches: consecutive events in columns, which is how every stage passes them on.
 
-A batch is what every stage passes on. Its columns are read-only numpy arrays of equal length; a `target` is an index
-into the symbol table of its operation's kind, a `site` into the site table.
+The columns of a batch are read-only numpy arrays of equal length; a `target` is an index into the symbol table of its
+operation's kind, a `site` into the site table.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     Column = NDArray[np.uint32]
     OpColumn = NDArray[np.uint8]
 
-Kind = Literal["threads", "locations", "locks", "regions", "handovers", "sites"]
+SymbolKind = Literal["threads", "locations", "locks", "regions", "handovers", "sites"]
 
-# A table has at most 2**32 - 1 symbols, so the last value of a uint32 is free to say "no site is known".
+# A table has at most 2**32 - 1 symbols, so the last value of a uint32 is free to mean "no site is known".
 NO_SITE = 0xFFFFFFFF
 MAX_SYMBOLS = 0xFFFFFFFF
 
@@ -43,7 +43,7 @@ class Op(IntEnum):
 
     @property
     def word(self) -> str:
-        """The operation as DESIGN and the JSON spell it."""
+        """The operation's full name, as the documentation and the JSON spell it."""
         return self.name.lower()
 
     @property
@@ -52,7 +52,7 @@ class Op(IntEnum):
         return SHORT[self]
 
     @property
-    def target_kind(self) -> Kind:
+    def target_kind(self) -> SymbolKind:
         """The symbol table that the target indexes."""
         return TARGET_KIND[self]
 
@@ -70,7 +70,7 @@ SHORT: dict[Op, str] = {
     Op.TAKE: "take",
 }
 
-TARGET_KIND: dict[Op, Kind] = {
+TARGET_KIND: dict[Op, SymbolKind] = {
     Op.READ: "locations",
     Op.WRITE: "locations",
     Op.ACQUIRE: "locks",
@@ -105,13 +105,20 @@ class Batch:
     target: Column
     site: Column
 
+    @classmethod
+    def frozen(cls, first: int, thread: Column, op: OpColumn, target: Column, site: Column) -> Batch:
+        """A batch of newly made columns, which become read-only."""
+        for column in (thread, op, target, site):
+            column.flags.writeable = False
+        return cls(first, thread, op, target, site)
+
     def __len__(self) -> int:
         return len(self.op)
 
     def __getitem__(self, part: slice) -> Batch:
         start, _, step = part.indices(len(self))
         if step != 1:
-            raise ValueError("a batch can be cut, not thinned: the step must be 1")
+            raise ValueError("a slice of a batch must have the step 1")
         return Batch(self.first + start, self.thread[part], self.op[part], self.target[part], self.site[part])
 
     def rows(self) -> Iterator[tuple[int, int, int, int]]:

@@ -1,23 +1,21 @@
-"""Generated traces: for tests whose answer must be known, and for load of any size without a program.
+"""Generates traces: small ones whose answer is known, for tests, and loads of any size, for benchmarks.
 
-`generate(options)` gives an event source. The same options give the same events, on every platform and for
-ever: a change to what a seed gives is a change that users see (tests pin a digest a kind). Traces stream:
-what is kept follows threads, locks, the names of variables and injected violations, never the number of
-events.
+`generate(options)` gives an event source. The same options give the same events, on every platform and in every
+version: users would notice a change (tests pin a digest for each kind). Traces stream: memory follows threads,
+locks, names of variables and injected violations, never the number of events.
 
-Kinds, and what is known of them (why it holds stands at the top of `_generate.pyx`):
+The kinds, and what is known of them (`_generate.pyx` explains why):
 
 - `serializable`: no cycle, no violating transaction.
-- `violating`: the same, but for `violations` transactions, each with exactly one violation: `truth` lists
-  them. Each is on a variable of its own, which comes on top of `variables`.
+- `violating`: the same, except for `violations` transactions with exactly one violation each: `truth` lists
+  them. Each is on a variable of its own, in addition to `variables`.
 - `long-region`: serializable; T0 opens a region with the first event and never ends it. It forks the others
-  and keeps writing variables that they read, so no checker can forget them.
-- `random`: any well-formed trace of every operation. Nothing is known of it.
+  and keeps writing variables that they read, so no checker can forget their transactions.
+- `random`: any well-formed trace with all operations. Its answer is unknown.
 
-A trace has exactly `events` events. But for `random`, and T0's region of `long-region`, every region is
-ended, every lock released and every forked thread joined: what no longer fits before the end is not begun,
-and single accesses fill up the rest. Of very few events, forking comes first, and only as many threads are
-forked as can be joined too.
+A trace has exactly `events` events. Except in `random`, and for T0's region of `long-region`, every region is
+ended, every lock released and every forked thread joined: nothing is begun that does not fit before the end, and
+single accesses fill the rest. With very few events, only as many threads are forked as can also be joined.
 """
 
 from __future__ import annotations
@@ -37,12 +35,11 @@ from atomsan.trace.symbols import Symbols
 
 GeneratorKind = Literal["serializable", "violating", "long-region", "random"]
 
-KINDS: tuple[GeneratorKind, ...] = get_args(GeneratorKind)
+GENERATOR_KINDS: tuple[GeneratorKind, ...] = get_args(GeneratorKind)
 
 TRUTH_SCHEMA = "atomsan-truth/1"
 
-# Outside regions every eighth step, where there are locks, is a critical section: a lock, one to three
-# accesses, the release.
+# If there are locks, every eighth step outside regions is a critical section: acquire, one to three accesses, release.
 _SECTION_SHARE = 1 / 8
 _SECTION_EVENTS = 4.0
 _HANDOVER_SHARE = 1 / 16
@@ -50,7 +47,7 @@ _HANDOVER_SHARE = 1 / 16
 
 @dataclass(frozen=True, kw_only=True)
 class GeneratorOptions:
-    """What to generate. Making one checks it: an `InputError` says what cannot be."""
+    """What to generate. Options that cannot be satisfied raise `InputError`."""
 
     kind: GeneratorKind = "serializable"
     seed: int = 0
@@ -59,37 +56,37 @@ class GeneratorOptions:
     locks: int = 16
     variables: int = 10_000
     regions: int = 25
-    """How many names of regions there are: m0, m1, ..."""
+    """The number of region names: m0, m1, ..."""
     handovers: int = 0
-    """How many there are to post to and take from."""
+    """The number of hand-overs."""
     sites: int = 1000
-    """At most so many program points. Each has one operation, if there are ten or more."""
+    """The most program points. Each has one operation, if there are ten or more."""
     region_length: int = 8
-    """Reads and writes in a region, on average: one to twice as many."""
+    """Reads and writes in a region, on average; a region has one to twice as many."""
     region_locks: float = 1.0
-    """Locks of a region, on average (but a region has at most 8)."""
+    """Locks that a region takes, on average; at most 8."""
     nesting: int = 2
-    """The deepest that regions stand in each other; 1 is no nesting."""
+    """The deepest nesting of regions; 1 is no nesting."""
     read_share: float = 0.7
-    """Share of the accesses that are reads. More are, where nothing may be written."""
+    """Share of the accesses that are reads; more where nothing may be written."""
     locality: float = 0.5
-    """Share of the variables that only one thread uses, and of the accesses that go to them. More do, where no
-    lock is held: nothing else can be written then."""
+    """Share of the variables that only one thread uses, and of the accesses to them; more where no lock is held,
+    because nothing else can be written then."""
     unary: float = 0.2
     """Share of the events that are outside regions."""
     burst: float = 4.0
-    """Events of a thread before another's turn, on average; less where it has to wait."""
+    """Events of a thread in a row, on average; fewer where it has to wait."""
     violations: int = 0
-    """`violating` only: so many are injected."""
+    """`violating` only: the number of violations to inject."""
     violations_from: float = 0.0
-    """`violating` only: they are spread over the trace after this share of it."""
+    """`violating` only: the share of the trace before the first of them."""
 
     def __post_init__(self) -> None:
         _check(self)
 
 
 def options_for(kind: str, **given: Any) -> GeneratorOptions:
-    """The options of a kind, with defaults that suit it: `random` is small, `violating` violates."""
+    """The options of a kind, with its own defaults: `random` is small, `violating` has violations."""
     known = _known_kind(kind)
     return GeneratorOptions(kind=known, **(_DEFAULTS[known] | given))
 
@@ -165,10 +162,10 @@ def _check_violations(options: GeneratorOptions) -> None:
 
 
 def _known_kind(kind: str) -> GeneratorKind:
-    for known in KINDS:
+    for known in GENERATOR_KINDS:
         if kind == known:
             return known
-    raise InputError(f"there is no kind {kind!r} of generated trace: it is one of {', '.join(KINDS)}")
+    raise InputError(f"there is no kind {kind!r} of generated trace: it is one of {', '.join(GENERATOR_KINDS)}")
 
 
 # ---- presets
@@ -204,9 +201,9 @@ BENCHMARKS: dict[str, Benchmark] = {
     "xalan": Benchmark(1.0e9, 13, 8624, 31e6, 214e6, atomic=False),
 }
 
-# A preset has at least so many events, or all of the benchmark's: the smallest scale leaves something to see.
+# However small the scale, a preset has at least this many events, or all of its benchmark.
 _LEAST_PRESET_EVENTS = 1000
-# Longer regions are hardly what these programs have where transactions are few: the rest is outside regions.
+# Where a benchmark has few transactions, its other events are outside regions, not in very long ones.
 _LONGEST_PRESET_REGION = 30
 _PRESET_REGION_LOCKS = 0.3
 # "On most of these benchmarks, the violations of atomicity are discovered late in the trace" (section 5.3).
@@ -216,9 +213,9 @@ _LATE = 0.9
 def preset(name: str, *, scale: float = 0.001, seed: int = 0) -> GeneratorOptions:
     """A trace in the proportions of a benchmark of aerodrome-2020, table 1.
 
-    `scale` multiplies events, variables and transactions; threads and locks stay, but there is at most one
-    lock for four events. The transactions come out right on average. A benchmark that is not atomic has one
-    violation, in the last tenth of the trace.
+    `scale` multiplies events, variables and transactions; threads and locks stay, with at most one lock for four
+    events. The number of transactions is right on average. A benchmark that is not atomic has one violation, in
+    the last tenth of the trace.
     """
     row = BENCHMARKS.get(name)
     if row is None:
@@ -258,13 +255,13 @@ def _region_shape(row: Benchmark, locks: int) -> tuple[int, float]:
 # ---- generating
 
 
-def generate(options: GeneratorOptions) -> Generated:
-    """The event source of these options. Nothing is generated before its batches are asked for."""
-    return Generated(options)
+def generate(options: GeneratorOptions) -> GeneratedSource:
+    """The event source of these options. Events are generated when its batches are taken."""
+    return GeneratedSource(options)
 
 
-class Generated:
-    """An `EventSource` that can be asked for its batches as often as one likes."""
+class GeneratedSource:
+    """An `EventSource` whose batches can be taken any number of times."""
 
     def __init__(self, options: GeneratorOptions) -> None:
         self.options = options
@@ -273,7 +270,7 @@ class Generated:
             format="generated",
             events=options.events,
         )
-        self.symbols = _named(options)
+        self.symbols = _symbols(options)
         self._injected: list[list[int]] | None = None
 
     def batches(self) -> Iterator[Batch]:
@@ -287,9 +284,7 @@ class Generated:
                 np.empty(room, np.uint32),
             )
             engine.fill(*columns)
-            for column in columns:
-                column.flags.writeable = False
-            yield Batch(first, *columns)
+            yield Batch.frozen(first, *columns)
         self._injected = engine.injected.tolist() if isinstance(engine, PlannedEngine) else []
 
     def place(self, event: int) -> Place:
@@ -297,13 +292,13 @@ class Generated:
 
     @property
     def truth(self) -> dict[str, Any]:
-        """What is known of the trace, ready for JSON. Known when all batches were taken.
+        """The known answer, as JSON. Available when all batches were taken.
 
-        `injected` has the events of each violation: the region's read, the other thread's write, the region's
-        write, which is the one that violates. What nobody knows of a `random` trace is None.
+        `injected` has the events of each violation: the region's read, the other thread's write, and the region's
+        write, which closes the cycle. The unknown answers of a `random` trace are None.
         """
         if self._injected is None:
-            raise RuntimeError("the truth is known when all batches were taken")
+            raise RuntimeError("the truth is available only after all batches were taken")
         known = self.options.kind != "random"
         names = self.symbols
         injected = [
@@ -327,19 +322,19 @@ class Generated:
         }
 
 
-def _named(options: GeneratorOptions) -> Symbols:
+def _symbols(options: GeneratorOptions) -> Symbols:
     symbols = Symbols()
-    _number(symbols.threads.names, "T", options.threads)
-    _number(symbols.locks.names, "L", options.locks)
-    _number(symbols.locations.names, "V", options.variables + options.violations)
-    _number(symbols.regions.names, "m", options.regions)
-    _number(symbols.handovers.names, "h", options.handovers)
+    _add_names(symbols.threads.names, "T", options.threads)
+    _add_names(symbols.locks.names, "L", options.locks)
+    _add_names(symbols.locations.names, "V", options.variables + options.violations)
+    _add_names(symbols.regions.names, "m", options.regions)
+    _add_names(symbols.handovers.names, "h", options.handovers)
     symbols.sites.names.number_from(0, options.sites)
     return symbols
 
 
-def _number(names: NameTable, letter: str, count: int) -> None:
-    """Add `letter`0, `letter`1, ...: a few million at a time, all of the same length."""
+def _add_names(names: NameTable, letter: str, count: int) -> None:
+    """Add the names `letter`0, `letter`1, ..., up to a million of the same length at a time."""
     start = 0
     while start < count:
         digits = len(str(start))
@@ -369,7 +364,7 @@ def _engine(options: GeneratorOptions) -> PlannedEngine | RandomEngine:
             read_share=_share(options.read_share),
             longest_turn=round(2 * options.burst - 1),
         )
-    locked, own, shared = _parts(options)
+    locked, own, shared = _divide_variables(options)
     return PlannedEngine(
         seed=options.seed,
         events=options.events,
@@ -397,12 +392,12 @@ def _engine(options: GeneratorOptions) -> PlannedEngine | RandomEngine:
 
 
 def _share(share: float) -> int:
-    """As the engines want it: of 2**32."""
+    """A share in the engines' unit, 2**-32."""
     return int(share * 2**32)
 
 
-def _parts(options: GeneratorOptions) -> tuple[int, int, int]:
-    """How many variables belong to locks, to one thread, to all: the last is never 0, so one can be read."""
+def _divide_variables(options: GeneratorOptions) -> tuple[int, int, int]:
+    """The numbers of variables under a lock, of one thread, and shared by all (at least one, for reads)."""
     own = min(int(options.variables * options.locality), options.variables - 1)
     rest = options.variables - own
     if options.locks == 0:
@@ -415,18 +410,18 @@ def _parts(options: GeneratorOptions) -> tuple[int, int, int]:
 
 
 def _one_more_lock(mean: float) -> float:
-    """The chance of one more lock that gives so many on average."""
+    """The probability of one more lock that gives `mean` locks on average."""
     return mean / (1 + mean)
 
 
 def _mean_locks(mean: float, locks: int) -> float:
-    """As `mean`, but for the locks that are not there."""
+    """The average with at most `locks` locks."""
     chance = _one_more_lock(mean)
     return sum(chance**count for count in range(1, min(MOST_REGION_LOCKS, locks) + 1))
 
 
 def _region_share(options: GeneratorOptions) -> float:
-    """How often a thread that can choose begins a region, so that `unary` of all events are outside."""
+    """How often a thread that can choose begins a region, so that the share `unary` of all events is outside."""
     locks = _mean_locks(options.region_locks, options.locks)
     region = 2 + options.region_length + (options.nesting - 1) + 2 * locks
     section = _SECTION_SHARE if options.locks else 0.0

@@ -1,4 +1,4 @@
-"""What is known of a trace as a whole, apart from its events."""
+"""Metadata of a trace: where it comes from, whether it is complete, and facts about the recorded program."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 @dataclass
 class TraceMeta:
-    """Where a trace comes from, and whether it is all there."""
+    """The metadata of one trace; a field is None or empty where the trace does not have it."""
 
     source: str
     format: str
@@ -18,20 +18,20 @@ class TraceMeta:
     command_line: list[str] | None = None
     platform: str | None = None
     seconds: float | None = None
-    """How long the recorded run took, where the trace knows it."""
+    """How long the recorded run took."""
     events: int | None = None
-    """How many events there are, where that is known before reading them."""
+    """The number of events, if known before reading them."""
     classes: dict[str, list[str]] = field(default_factory=dict)
-    """Of a recorded program: the base classes of its classes, for those that have other bases than `object`."""
+    """Base classes of the recorded program's classes, for those that have other bases than `object`."""
     sets: dict[str, list[str]] = field(default_factory=dict)
-    """The atomic sets that the program itself declares: the fields of a class, or of one of its sets (`Class:name`)."""
+    """The atomic sets that the program itself declares: by class, or by class and set (`Class:name`), their fields."""
     fields: dict[str, list[str]] = field(default_factory=dict)
-    """Of a recorded program: the classes of the objects that a field of a class was seen to hold, itself or in a
-    container: `Account.log` -> `Log`."""
+    """By field of a class, the classes of the objects that it was seen to hold, itself or in a container:
+    `Account.log` -> `Log`."""
     holders: dict[str, list[str]] = field(default_factory=dict)
-    """The fields that an object was held by, for the fields that an atomic set goes through: `Log #1` ->
+    """By object, the fields that held it, for the fields that an atomic set goes through: `Log #1` ->
     `Account #1.log`."""
     followed: dict[str, list[str]] = field(default_factory=dict)
-    """The fields, by class, of which it was recorded what they hold. Both are globs, as the atomic sets have them."""
+    """By class, the fields whose held objects were recorded. Both are globs, as in the atomic sets."""
     warnings: list[str] = field(default_factory=list)
-    """What a reader had to say about the input and could live with."""
+    """Non-fatal problems found while reading."""

@@ -1,8 +1,8 @@
-"""The archive: a whole trace in one Parquet file, little more than half the size of a bundle.
+"""Reads and writes archives: a whole trace in one Parquet file, little more than half the size of a bundle.
 
-The rows are the events. The symbol tables travel in the file's key-value metadata, each as a compressed Arrow
-stream under `atomsan.threads`, `atomsan.variables`, ..., and the rest under `atomsan.meta`: any Parquet
-reader can open the events, and nothing can get separated.
+The rows are the events, so any Parquet reader can open them. The symbol tables are in the file's key-value metadata,
+each as a compressed Arrow stream under `atomsan.threads`, `atomsan.variables`, ..., and the content of a bundle's
+`meta.json` under `atomsan.meta`.
 """
 
 from __future__ import annotations
@@ -17,33 +17,33 @@ import pyarrow.parquet as pq
 from atomsan.errors import InputError, Place
 from atomsan.trace.arrow import (
     EVENT_SCHEMA,
-    NAMES_A_BATCH,
-    add_table_batch,
+    append_symbols,
     check_schema,
+    event_record_batch,
     first_line,
-    meta_content,
+    meta_from_json,
+    meta_to_json,
     stored_name,
-    table_batch,
+    symbol_record_batches,
     table_schema,
-    trace_meta,
 )
-from atomsan.trace.events import BATCH_EVENTS, Batch, Kind
+from atomsan.trace.events import BATCH_EVENTS, Batch, SymbolKind
 from atomsan.trace.meta import TraceMeta
 from atomsan.trace.regions import was_recorded
-from atomsan.trace.symbols import KINDS, Symbols, SymbolTable
+from atomsan.trace.symbols import SYMBOL_KINDS, Symbols, SymbolTable
 
 _META_KEY = b"atomsan.meta"
 
-# Metadata of hundreds of millions of names is legal here, so the reader's guard against absurd sizes is set higher.
+# Hundreds of millions of names are legal metadata here, so the reader's limit on sizes is raised.
 _METADATA_LIMIT = (1 << 31) - 1
 
 
-def _table_key(kind: Kind) -> bytes:
+def _table_key(kind: SymbolKind) -> bytes:
     return b"atomsan." + stored_name(kind).encode()
 
 
 class ParquetWriter:
-    """Writes an archive, streaming the events; the tables follow at the end."""
+    """Writes an archive batch by batch; the symbol tables follow at the end."""
 
     def __init__(self, path: Path, symbols: Symbols, meta: TraceMeta) -> None:
         self._symbols = symbols
@@ -58,14 +58,13 @@ class ParquetWriter:
         )
 
     def write(self, batch: Batch) -> None:
-        columns = [pa.array(column) for column in (batch.thread, batch.op, batch.target, batch.site)]
-        self._writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=EVENT_SCHEMA), row_group_size=BATCH_EVENTS)
+        self._writer.write_batch(event_record_batch(batch), row_group_size=BATCH_EVENTS)
         self._events += len(batch)
 
     def finish(self) -> None:
-        content = meta_content(self._meta, self._symbols, self._events, complete=self._meta.complete)
+        content = meta_to_json(self._meta, self._symbols, self._events, complete=self._meta.complete)
         metadata = {_META_KEY: json.dumps(content).encode()}
-        metadata |= {_table_key(kind): _packed(self._symbols.table(kind)) for kind in KINDS}
+        metadata |= {_table_key(kind): _pack(self._symbols.table(kind)) for kind in SYMBOL_KINDS}
         self._writer.add_key_value_metadata(metadata)
         self._writer.close()
 
@@ -95,8 +94,8 @@ class ParquetSource:
             content = json.loads(metadata[_META_KEY])
         except (ValueError, RecursionError) as error:
             raise InputError(f"its metadata is not valid JSON: {first_line(error)}", source=path) from error
-        self.meta = trace_meta(content, self.symbols, "parquet", path)
-        for kind in KINDS:
+        self.meta = meta_from_json(content, self.symbols, "parquet", path)
+        for kind in SYMBOL_KINDS:
             self._unpack(self.symbols.table(kind), metadata.get(_table_key(kind), b""))
         self.meta.recorded = self.meta.recorded or was_recorded(self.symbols)
         if not self.meta.complete:
@@ -130,18 +129,19 @@ class ParquetSource:
                 check_schema(stream.schema, table_schema(table.kind), self._path)
                 for batch in stream:
                     batch.validate(full=True)
-                    add_table_batch(table, batch)
+                    append_symbols(table, batch)
         except InputError as error:
-            raise error.inside(self._path) from error
+            error.set_source(self._path)
+            raise
         except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
             raise InputError(f"its table of {table.kind} is damaged: {first_line(error)}", source=self._path) from error
 
 
-def _packed(table: SymbolTable) -> bytes:
+def _pack(table: SymbolTable) -> bytes:
     sink = pa.BufferOutputStream()
     options = pa.ipc.IpcWriteOptions(compression="zstd")
     with pa.ipc.new_stream(sink, table_schema(table.kind), options=options) as stream:
-        for start in range(table.names.numbered_count, len(table), NAMES_A_BATCH):
-            stream.write_batch(table_batch(table, start, min(len(table), start + NAMES_A_BATCH)))
+        for batch in symbol_record_batches(table):
+            stream.write_batch(batch)
     packed: bytes = sink.getvalue().to_pybytes()
     return packed

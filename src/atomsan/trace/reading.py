@@ -1,43 +1,55 @@
-"""Opening a trace of any format: `open_trace` streams it, `load` and `parse` hold it in memory.
+"""Opens a trace of any format: `open_trace` streams it, `load` and `parse` read it into memory.
 
-Every way in goes through here: bytes -> format -> batches -> well-formedness. What comes out can be trusted
-by every stage.
+Every input takes the same way: bytes -> format -> batches -> validation. So every later stage gets well-formed batches.
 """
 
 from __future__ import annotations
 
 import io
 import os
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import BinaryIO
 
 from atomsan.errors import InputError, Place
 from atomsan.trace._text import TextParser
+from atomsan.trace.byte_input import ByteInput, PathOrStream, ReadAhead, is_directory
 from atomsan.trace.events import BATCH_EVENTS, Batch
 from atomsan.trace.formats import FORMATS, detect
-from atomsan.trace.input import ByteInput, ReadAhead, is_directory
 from atomsan.trace.meta import TraceMeta
 from atomsan.trace.symbols import Symbols
 from atomsan.trace.trace import Trace
-from atomsan.trace.validation import Checked
+from atomsan.trace.validation import ValidatedSource
 from atomsan.types import EventSource
-
-Source = str | os.PathLike[str] | BinaryIO
 
 MAX_LINE = 1 << 20
 CHUNK = 1 << 20
 MAX_NOTATION = 1 << 26
-BOM = b"\xef\xbb\xbf"
 
 
-class TextSource:
-    """The batches of a text format."""
+class InputSource:
+    """Base of the event sources that parse the bytes of an input."""
 
-    def __init__(self, data: ByteInput, format: str, parser: type[TextParser], batch_events: int) -> None:
-        self.symbols = Symbols()
+    def __init__(self, data: ByteInput, format: str, symbols: Symbols) -> None:
+        self.symbols = symbols
         self.meta = TraceMeta(data.name, format)
         self._data = data
+
+    def place(self, event: int) -> Place:
+        return Place(self._data.name, None, event)
+
+    def fraction(self) -> float | None:
+        return self._data.fraction()
+
+    def close(self) -> None:
+        self._data.close()
+
+
+class TextSource(InputSource):
+    """The batches of a text format with one event a line."""
+
+    def __init__(self, data: ByteInput, format: str, parser: type[TextParser], batch_events: int) -> None:
+        super().__init__(data, format, Symbols())
         self._parser = parser(self.symbols, batch_events)
 
     def batches(self) -> Iterator[Batch]:
@@ -53,35 +65,30 @@ class TextSource:
             while not parser.finish():
                 yield parser.take()
         except InputError as error:
-            # What stands before the bad line comes first: it may hold an error of its own.
+            # The events before the bad line come first: one of them may break a rule.
             pending = error
         finally:
             self._data.close()
         if parser.filled:
             yield parser.take()
         if pending is not None:
-            raise pending.inside(self._data.name)
+            pending.set_source(self._data.name)
+            raise pending
 
     def place(self, event: int) -> Place:
         return Place(self._data.name, self._parser.line_of(event), event)
 
-    def fraction(self) -> float | None:
-        return self._data.fraction()
-
-    def close(self) -> None:
-        self._data.close()
-
     def _lines(self) -> Iterator[tuple[bytearray, int, int]]:
-        """Pieces of whole lines: (buffer, start, stop)."""
+        """The text in pieces of whole lines: (buffer, start, stop)."""
         left = b""
-        skip = len(BOM) if self._data.head.startswith(BOM) else 0
+        skip = len(BOM_UTF8) if self._data.head.startswith(BOM_UTF8) else 0
         for buffer, size in ReadAhead(self._data, CHUNK, MAX_LINE):
             start, end = MAX_LINE - len(left) + skip, MAX_LINE + size
             skip = 0
             buffer[MAX_LINE - len(left) : MAX_LINE] = left
             stop = buffer.rfind(b"\n", MAX_LINE, end) + 1
             if stop:
-                # Only the line that came in two pieces can be too long: the rest of a buffer is shorter than that.
+                # Only a line that spans two buffers can be too long: the others are shorter than a buffer.
                 self._check_length(buffer.find(b"\n", MAX_LINE, end) - start)
                 yield buffer, start, stop
                 start = stop
@@ -96,61 +103,49 @@ class TextSource:
 
 
 class RoadRunnerSource(TextSource):
-    """RoadRunner's text: the names of its locations tell their object, class and field."""
+    """RoadRunner's text. The object, class and field of a location are part of its name."""
 
     def batches(self) -> Iterator[Batch]:
-        from atomsan.trace.formats.roadrunner import describe
+        from atomsan.trace.formats.roadrunner import describe_locations
 
         described = 0
         for batch in super().batches():
-            describe(self.symbols, "locations", described, len(self.symbols.locations))
+            describe_locations(self.symbols, described, len(self.symbols.locations))
             described = len(self.symbols.locations)
             yield batch
 
 
-class NotationSource:
-    """The one batch of a text in the one-line notation, which is read whole."""
+class NotationSource(InputSource):
+    """The only batch of a trace in the one-line notation, which is read as a whole."""
 
     def __init__(self, data: ByteInput) -> None:
         from atomsan.trace.builder import TraceBuilder
 
-        self._data = data
         self._builder = TraceBuilder(data.name)
-        self.symbols = self._builder.symbols
-        self.meta = TraceMeta(data.name, "notation")
+        super().__init__(data, "notation", self._builder.symbols)
 
     def batches(self) -> Iterator[Batch]:
         from atomsan.trace.formats.notation import from_notation
 
         try:
-            text = self._data.read_all(MAX_NOTATION).removeprefix(BOM).decode()
+            text = self._data.read_all(MAX_NOTATION).removeprefix(BOM_UTF8).decode()
             self._builder.extend(from_notation(text))
         except UnicodeDecodeError as error:
             raise InputError(f"not valid UTF-8 at byte {error.start}", source=self._data.name) from error
         except InputError as error:
-            raise error.inside(self._data.name) from error
+            error.set_source(self._data.name)
+            raise
         finally:
             self._data.close()
         yield self._builder.columns()
 
-    def place(self, event: int) -> Place:
-        return Place(self._data.name, None, event)
 
-    def fraction(self) -> float | None:
-        return self._data.fraction()
-
-    def close(self) -> None:
-        self._data.close()
-
-
-class DavidaSource:
+class DavidaSource(InputSource):
     """The batches of a binary log of the Davida and RegionTrack tools."""
 
     def __init__(self, data: ByteInput, batch_events: int) -> None:
-        self._data = data
+        super().__init__(data, "davida", Symbols())
         self._batch_events = batch_events
-        self.symbols = Symbols()
-        self.meta = TraceMeta(data.name, "davida")
 
     def batches(self) -> Iterator[Batch]:
         from atomsan.trace.formats.davida import davida_batches
@@ -158,37 +153,28 @@ class DavidaSource:
         try:
             yield from davida_batches(self._data, self.symbols, self._batch_events)
         except InputError as error:
-            raise error.inside(self._data.name) from error
+            error.set_source(self._data.name)
+            raise
         finally:
             self._data.close()
 
-    def place(self, event: int) -> Place:
-        return Place(self._data.name, None, event)
-
-    def fraction(self) -> float | None:
-        return self._data.fraction()
-
-    def close(self) -> None:
-        self._data.close()
-
 
 def open_trace(
-    source: Source,
+    source: PathOrStream,
     *,
     format: str | None = None,
     lenient: bool = False,
     batch_events: int = BATCH_EVENTS,
-) -> Checked:
+) -> ValidatedSource:
     """Open a trace of any format for one pass over its batches.
 
-    `format` is needed only where neither the content nor the name tells. The batches are well-formed: the
-    first event that breaks a rule raises `InputError`, or is repaired if `lenient` (`repairs` of the result
-    says what was done).
+    `format` is needed only if it can be told neither from the content nor from the name. The first event that
+    breaks a rule of well-formedness raises `InputError`, or is repaired if `lenient` (the result has `repairs`).
     """
-    return Checked(_open(source, format, batch_events), lenient=lenient)
+    return ValidatedSource(_open_source(source, format, batch_events), lenient=lenient)
 
 
-def load(source: Source, *, format: str | None = None, lenient: bool = False) -> Trace:
+def load(source: PathOrStream, *, format: str | None = None, lenient: bool = False) -> Trace:
     """Read a trace of any format into memory. `source` is a path (`-` for standard input) or a binary stream."""
     return Trace.from_source(open_trace(source, format=format, lenient=lenient))
 
@@ -201,7 +187,7 @@ def parse(text: str | bytes, *, format: str = "notation", lenient: bool = False)
     return load(stream, format=format, lenient=lenient)
 
 
-def _open(source: Source, format: str | None, batch_events: int) -> EventSource:
+def _open_source(source: PathOrStream, format: str | None, batch_events: int) -> EventSource:
     if format is not None and format not in FORMATS:
         raise InputError(f"unknown format {format!r}: it is one of {', '.join(FORMATS)}")
     if is_directory(source):
@@ -244,7 +230,7 @@ def _open_parquet(data: ByteInput, batch_events: int) -> EventSource:
     return ParquetSource(data.path)
 
 
-def _open_bundle(source: Source | ByteInput, batch_events: int) -> EventSource:
+def _open_bundle(source: PathOrStream | ByteInput, batch_events: int) -> EventSource:
     from atomsan.trace.bundle import BundleSource
 
     if isinstance(source, ByteInput):

@@ -1,4 +1,4 @@
-"""What is in a trace, in numbers. The counting itself is `_count.pyx`.
+"""Counts the events, symbols and transactions of a trace, for `atomsan stats`. `_count.pyx` does the counting.
 
 History of the JSON: atomsan-stats/1, the first.
 """
@@ -28,17 +28,17 @@ class LongestRegion:
     region: str
     thread: str
     first_event: int
-    """Its begin."""
+    """The event of its begin."""
     place: str
-    """Where that stands in the input: `t.std:12`."""
+    """Where that event stands in the input: `t.std:12`."""
     site: str | None
-    """Where that is in the source, if the trace says."""
+    """The site of that event, if known."""
     ended: bool
 
 
 @dataclass(frozen=True, kw_only=True)
 class Stats:
-    """The counts of a trace. A symbol counts if an event uses it."""
+    """The counts of a trace. Only symbols that an event uses are counted."""
 
     source: str
     format: str
@@ -46,9 +46,9 @@ class Stats:
     by_op: dict[Op, int]
     threads: int
     locks: int
-    variables: int
-    shared_variables: int
-    """Touched by two or more threads."""
+    locations: int
+    shared_locations: int
+    """Accessed by two or more threads."""
     regions: int
     handovers: int
     transactions: int
@@ -62,11 +62,11 @@ class Stats:
 
     @property
     def events_per_second(self) -> float | None:
-        """Of the recorded run, where the trace knows how long it took."""
+        """Rate of the recorded run, if the trace has its duration."""
         return self.events / self.seconds if self.seconds else None
 
     def to_dict(self) -> dict[str, Any]:
-        """The JSON of `atomsan stats`. `trace` is as in the reports of the other verbs."""
+        """The JSON of `atomsan stats`, where locations are `variables`. `trace` is as in the other reports."""
         return {
             "schema": SCHEMA,
             "tool": {"name": "atomsan", "version": __version__},
@@ -75,13 +75,13 @@ class Stats:
                 "events": self.events,
                 "threads": self.threads,
                 "locks": self.locks,
-                "variables": self.variables,
+                "variables": self.locations,
                 "transactions": self.transactions,
                 "complete": self.complete,
             },
             "format": self.format,
             "events": {op.word: count for op, count in self.by_op.items()},
-            "shared_variables": self.shared_variables,
+            "shared_variables": self.shared_locations,
             "regions": self.regions,
             "handovers": self.handovers,
             "unary_transactions": self.unary_transactions,
@@ -92,7 +92,7 @@ class Stats:
 
 
 class StatsCounter:
-    """Counts a source batch by batch; `result` may be asked for at any time."""
+    """Counts the batches of a source; `result` can be taken at any time."""
 
     def __init__(self, source: EventSource) -> None:
         self._source = source
@@ -103,12 +103,12 @@ class StatsCounter:
         self._counter.add(self._source.symbols, batch)
 
     def stop(self) -> None:
-        """What comes after this is not counted: the trace is not complete."""
+        """Mark the counts as incomplete: the rest of the trace is not counted."""
         self._cut = True
 
     def result(self) -> Stats:
         meta = self._source.meta
-        variables, locks, threads, regions, handovers = self._counter.symbols_seen
+        locations, locks, threads, regions, handovers = self._counter.symbols_seen
         return Stats(
             source=meta.source,
             format=meta.format,
@@ -116,8 +116,8 @@ class StatsCounter:
             by_op=dict(zip(Op, self._counter.by_op, strict=True)),
             threads=threads,
             locks=locks,
-            variables=variables,
-            shared_variables=self._counter.shared,
+            locations=locations,
+            shared_locations=self._counter.shared,
             regions=regions,
             handovers=handovers,
             transactions=self._counter.transactions,
@@ -144,7 +144,7 @@ class StatsCounter:
 
 
 def count(source: EventSource, on_batch: Callable[[Batch], None] = lambda batch: None) -> Stats:
-    """Count everything a source gives; `on_batch` sees each batch counted."""
+    """Count all events of a source; `on_batch` is called after each batch."""
     counter = StatsCounter(source)
     for batch in source.batches():
         counter.add(batch)

@@ -1,8 +1,7 @@
-"""Symbol tables: what the numbers in a trace's columns stand for.
+"""Symbol tables: the names behind the numbers in a trace's columns, with what is known of each symbol.
 
-A table always has names; what else it knows of a symbol (a location's class and field, a region's origin,
-...) stands in columns that exist only if somebody filled them. A million locations of a text trace are names
-and nothing more.
+A table always has names. Everything else (a location's class and field, a region's origin, ...) is in columns that
+exist only once they are filled, so that a million locations of a text trace cost no more than their names.
 """
 
 from __future__ import annotations
@@ -12,10 +11,10 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from atomsan.trace._names import NameTable
-from atomsan.trace.events import MAX_SYMBOLS, TARGET_KIND, Event, Kind, Op
+from atomsan.trace.events import MAX_SYMBOLS, TARGET_KIND, Event, Op, SymbolKind
 
-# The structure each kind of symbol can have, and the type of each field. Bundles store these columns under these names.
-FIELDS: dict[Kind, dict[str, type]] = {
+# The fields of each kind of symbol, with their types. Bundles store these columns under these names.
+FIELDS: dict[SymbolKind, dict[str, type]] = {
     "threads": {},
     "locations": {"object": str, "class": str, "field": str, "owner": str},
     "locks": {"kind": str},
@@ -24,15 +23,15 @@ FIELDS: dict[Kind, dict[str, type]] = {
     "sites": {"file": str, "line": int, "column": int, "function": str, "text": str, "operation": str},
 }
 
-KINDS: tuple[Kind, ...] = tuple(FIELDS)
+SYMBOL_KINDS: tuple[SymbolKind, ...] = tuple(FIELDS)
 
-DEFAULTS: dict[tuple[Kind, str], str] = {("locks", "kind"): "lock", ("regions", "origin"): "foreign"}
+DEFAULTS: dict[tuple[SymbolKind, str], str] = {("locks", "kind"): "lock", ("regions", "origin"): "foreign"}
 
 _LINE_COLUMN = re.compile(r"(?P<before>[\d:]*?):(?P<line>\d{1,9})(?::(?P<column>\d{1,9}))?", re.ASCII)
 
 
 class Site(NamedTuple):
-    """Where in the source. `name` is what the trace called it; the rest is None where the trace did not say."""
+    """A place in the source. `name` is the trace's name for it; the other fields are None where unknown."""
 
     name: str
     file: str | None = None
@@ -45,7 +44,7 @@ class Site(NamedTuple):
 
 
 def class_of(name: str) -> str:
-    """`Account` of `Account #2`, as the recorder names objects. What has no number is itself."""
+    """`Account` of `Account #2`, as the recorder names objects. A name without a number is the class itself."""
     before, sign, number = name.rpartition(" #")
     return before if sign and number.isdecimal() else name
 
@@ -53,10 +52,10 @@ def class_of(name: str) -> str:
 class SymbolTable:
     """The symbols of one kind, numbered from 0 in the order in which the trace first names them."""
 
-    def __init__(self, kind: Kind, limit: int = MAX_SYMBOLS) -> None:
-        self.kind: Kind = kind
+    def __init__(self, kind: SymbolKind, limit: int = MAX_SYMBOLS) -> None:
+        self.kind: SymbolKind = kind
         self.names = NameTable(limit)
-        # field -> values; a column may be shorter than the table: what is missing is unknown
+        # field -> values; a column may be shorter than the table: missing values are unknown
         self.columns: dict[str, list[Any]] = {}
 
     def __len__(self) -> int:
@@ -83,7 +82,7 @@ class SymbolTable:
         return number
 
     def set(self, number: int, field: str, value: Any) -> None:
-        """Give a symbol one more piece of structure."""
+        """Set a field of a symbol."""
         if field not in FIELDS[self.kind]:
             raise KeyError(f"{self.kind} have no field {field!r}")
         column = self.columns.setdefault(field, [])
@@ -91,14 +90,14 @@ class SymbolTable:
         column[number] = value
 
     def get(self, number: int, field: str) -> Any:
-        """One piece of a symbol's structure; its default, or None, if the trace does not say."""
+        """A field of a symbol; its default, or None, if the trace does not have it."""
         column = self.columns.get(field, ())
         value = column[number] if number < len(column) else None
         return DEFAULTS.get((self.kind, field)) if value is None else value
 
 
 class SiteTable(SymbolTable):
-    """Sites: a name such as `app.py:12:8` that came without structure is taken apart when asked for."""
+    """Sites. A name such as `app.py:12:8` without fields of its own is split into file, line and column on demand."""
 
     def __init__(self, limit: int = MAX_SYMBOLS) -> None:
         super().__init__("sites", limit)
@@ -130,12 +129,12 @@ class Symbols:
         self.handovers = SymbolTable("handovers", limit)
         self.sites = SiteTable(limit)
 
-    def table(self, kind: Kind) -> SymbolTable:
+    def table(self, kind: SymbolKind) -> SymbolTable:
         table: SymbolTable = getattr(self, kind)
         return table
 
     def tables(self) -> Iterator[SymbolTable]:
-        return map(self.table, KINDS)
+        return map(self.table, SYMBOL_KINDS)
 
     def targets(self, op: int) -> SymbolTable:
         """The table that the target of an operation indexes."""

@@ -26,7 +26,7 @@ class Trace:
         for event in trace.events(): ...                # with names
         for batch in trace.batches(): ...               # with numbers, in columns
 
-    An event takes 13 bytes. For a trace that should not be held in memory there is `atomsan.open_trace`.
+    An event takes 13 bytes. `atomsan.open_trace` streams a trace that is too large for memory.
     """
 
     def __init__(self, columns: Batch, symbols: Symbols, meta: TraceMeta, source: EventSource | None = None) -> None:
@@ -37,19 +37,18 @@ class Trace:
 
     @classmethod
     def from_source(cls, source: EventSource) -> Trace:
-        """Everything a source gives, in memory."""
+        """All events of a source, in memory."""
         batches = list(source.batches())
         if len(batches) == 1:
             return cls(batches[0], source.symbols, source.meta, source)
-        columns = (
+        columns = Batch.frozen(
+            0,
             np.concatenate([batch.thread for batch in batches] or [np.empty(0, np.uint32)]),
             np.concatenate([batch.op for batch in batches] or [np.empty(0, np.uint8)]),
             np.concatenate([batch.target for batch in batches] or [np.empty(0, np.uint32)]),
             np.concatenate([batch.site for batch in batches] or [np.empty(0, np.uint32)]),
         )
-        for column in columns:
-            column.flags.writeable = False
-        return cls(Batch(0, *columns), source.symbols, source.meta, source)
+        return cls(columns, source.symbols, source.meta, source)
 
     def __len__(self) -> int:
         return len(self._columns)

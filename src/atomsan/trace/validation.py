@@ -1,7 +1,7 @@
-"""Well-formedness, for people: the rules in words, refusal at the first broken one, or repair with a report.
+"""Validates traces: refuses the first event that breaks a rule of well-formedness, or repairs it and reports that.
 
-The checking itself is `_validate.pyx`. Every reader's batches pass through `Checked`, so nothing behind it ever sees a
-malformed trace.
+`_validate.pyx` checks the events; the rules in words are here. The batches of every reader pass through
+`ValidatedSource`, so no later stage sees a malformed trace.
 """
 
 from __future__ import annotations
@@ -11,25 +11,25 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from atomsan.errors import InputError, Place, shown
+from atomsan.errors import InputError, shown
 from atomsan.trace._validate import Validator
-from atomsan.trace.event_map import EventMap
-from atomsan.trace.events import Batch
+from atomsan.trace.rewriting import RewrittenSource
 from atomsan.trace.worker import Worker
 
 if TYPE_CHECKING:
+    from atomsan.trace.events import Batch
     from atomsan.trace.symbols import SymbolTable
     from atomsan.types import EventSource
 
 
 class Rule(NamedTuple):
-    """How to say that a rule is broken, and what `--lenient` does about it."""
+    """The message when a rule is broken, and how `--lenient` repairs that."""
 
     message: str
     repair: str | None
 
 
-# Indexed by the numbers of _validate.pyx. A rule without a repair is damage: no leniency can help.
+# Indexed by the rule numbers of _validate.pyx. A rule without a repair means a damaged trace: it is always refused.
 RULES: tuple[Rule, ...] = (
     Rule("", None),
     Rule("{thread} releases {target}, which nobody holds", "dropped a release of a lock that nobody held"),
@@ -64,12 +64,13 @@ RULES: tuple[Rule, ...] = (
     Rule("site number {site_number} is not in the table of sites", None),
 )
 
-_WORDS = ("location", "lock", "thread", "region", "hand-over")
+# by op // 2
+_TARGET_WORDS = ("location", "lock", "thread", "region", "hand-over")
 
 
 @dataclass
 class Repairs:
-    """What leniency did to a trace: how often for each reason, and where first."""
+    """The repairs made to a trace: by kind, how often and where first."""
 
     counts: Counter[str] = field(default_factory=Counter)
     first: dict[str, str] = field(default_factory=dict)
@@ -84,22 +85,19 @@ class Repairs:
         ]
 
 
-class Checked:
-    """An event source whose batches are well-formed: it refuses the first broken rule, or repairs if lenient."""
+class ValidatedSource(RewrittenSource):
+    """The well-formed batches of a source: the first broken rule raises `InputError`, or is repaired if lenient."""
 
     def __init__(self, source: EventSource, *, lenient: bool = False) -> None:
-        self.source = source
-        self.symbols = source.symbols
-        self.meta = source.meta
+        super().__init__(source)
         self.lenient = lenient
         self.repairs = Repairs()
-        self._map = EventMap()
 
     def batches(self) -> Iterator[Batch]:
-        return self._repaired_batches() if self.lenient else self._checked_batches()
+        return self._repaired_batches() if self.lenient else self._validated_batches()
 
-    def _checked_batches(self) -> Iterator[Batch]:
-        """Each batch of the source once it was checked: the large ones while the source makes the next."""
+    def _validated_batches(self) -> Iterator[Batch]:
+        """Each batch after its validation, which overlaps with reading the next one if the batch is large."""
         validator = Validator()
         batches = iter(self.source.batches())
         unreadable: InputError | None = None
@@ -109,10 +107,11 @@ class Checked:
                 try:
                     batch = next(batches, None)
                 except InputError as error:
-                    # The batch before it comes first: it may break a rule on an earlier line.
+                    # The batch before comes first: it may break a rule on an earlier line.
                     unreadable, batch = error, None
                 if before is not None:
-                    self._refuse(validator, worker.result(), before)
+                    if rule := worker.result():
+                        raise self._error(validator, rule, before)
                     yield before
                 if batch is None:
                     break
@@ -122,40 +121,23 @@ class Checked:
         if unreadable is not None:
             raise unreadable
 
-    def _refuse(self, validator: Validator, rule: int, batch: Batch) -> None:
-        if rule:
-            raise self._error(validator, rule, batch)
-
     def _repaired_batches(self) -> Iterator[Batch]:
         validator = Validator()
         given = 0
         for batch in self.source.batches():
             validator.grow(self.symbols)
-            repaired = self._repaired(validator, batch, given)
+            repaired = self._repair(validator, batch, given)
             given += len(repaired)
             if len(repaired):
                 yield repaired
 
-    def place(self, event: int) -> Place:
-        return self.source.place(self._map.origin(event))
-
-    def fraction(self) -> float | None:
-        """How much of the input was read so far, from 0 to 1, where that can be told."""
-        fraction: float | None = self.source.fraction() if hasattr(self.source, "fraction") else None
-        return fraction
-
-    def close(self) -> None:
-        """Give back what the source holds open. It does so by itself when its last batch has come."""
-        if hasattr(self.source, "close"):
-            self.source.close()
-
-    def __enter__(self) -> Checked:
+    def __enter__(self) -> ValidatedSource:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _repaired(self, validator: Validator, batch: Batch, given: int) -> Batch:
+    def _repair(self, validator: Validator, batch: Batch, given: int) -> Batch:
         def report(rule: int) -> None:
             what = RULES[rule].repair
             if what is None:
@@ -164,14 +146,10 @@ class Checked:
                 self.repairs.first[what] = str(self._error(validator, rule, batch))
             self.repairs.counts[what] += 1
 
-        thread, op, target, site, index = validator.repair(batch, report)
-        for column in (thread, op, target, site):
-            column.flags.writeable = False
-        self._map.note(given, batch.first, index)
-        return Batch(given, thread, op, target, site)
+        return self._rewritten_batch(given, batch, validator.repair(batch, report))
 
     def _error(self, validator: Validator, rule: int, batch: Batch) -> InputError:
-        """The broken rule in words. Looked up in the tables only here: it happens once, or rarely."""
+        """The broken rule as an error, with names looked up in the symbol tables."""
         at = validator.event - batch.first
         thread, op, target, site = (int(column[at]) for column in (batch.thread, batch.op, batch.target, batch.site))
         place = self.source.place(validator.event)
@@ -180,22 +158,22 @@ class Checked:
             "thread_number": thread,
             "target_number": target,
             "site_number": site,
-            "word": _WORDS[op // 2] if op < 10 else "",
+            "word": _TARGET_WORDS[op // 2] if op < 10 else "",
             "since": self.source.place(validator.since)._replace(source=None),
         }
         if RULES[rule].repair is not None:
             names |= {
-                "thread": _name(self.symbols.threads, thread),
-                "target": self._named(op, target),
-                "holder": _name(self.symbols.threads, validator.other),
-                "region": _name(self.symbols.regions, validator.other),
+                "thread": _symbol_name(self.symbols.threads, thread),
+                "target": self._target_name(op, target),
+                "holder": _symbol_name(self.symbols.threads, validator.other),
+                "region": _symbol_name(self.symbols.regions, validator.other),
             }
         return InputError(RULES[rule].message.format(**names), **place._asdict())
 
-    def _named(self, op: int, target: int) -> str:
-        name = _name(self.symbols.targets(op), target, "the region")
-        return f"lock {name}" if _WORDS[op // 2] == "lock" else name
+    def _target_name(self, op: int, target: int) -> str:
+        name = _symbol_name(self.symbols.targets(op), target, "the region")
+        return f"lock {name}" if _TARGET_WORDS[op // 2] == "lock" else name
 
 
-def _name(table: SymbolTable, number: int, nameless: str = "a region") -> str:
+def _symbol_name(table: SymbolTable, number: int, nameless: str = "a region") -> str:
     return (shown(table[number].encode()) or nameless) if number < len(table) else "?"

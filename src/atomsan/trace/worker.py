@@ -1,6 +1,6 @@
-"""Two cores: a call on a batch runs beside whatever its caller does next.
+"""Background worker that overlaps parsing and checking.
 
-The compiled loops work without the interpreter lock, so that one thread can parse while another checks.
+The compiled loops run without the interpreter lock, so that one thread can parse while another checks.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 R = TypeVar("R")
 
-# What is smaller than this is done at once: to hand it over would cost more than it takes.
+# Smaller calls run at once in the caller's thread: handing them over would take longer.
 SMALL = 1 << 16
 
 
 class Worker(Generic[T, R]):
-    """Calls one function, one call after the other: `start` begins a call, `result` waits for the oldest.
+    """Calls one function in a thread, one call after the other: `start` queues a call, `result` waits for the oldest.
 
-    At most `ahead` calls wait for each other: when it `is_full`, a result must be taken before the next call.
+    At most `ahead` calls are queued: while `is_full`, a result must be taken before the next call.
     """
 
     def __init__(self, function: Callable[[T], R], name: str, ahead: int = 1) -> None:
@@ -33,14 +33,14 @@ class Worker(Generic[T, R]):
         self._ahead = ahead
         self._was_at_once = False
         self.calls = 0
-        """How many were begun whose result was not taken yet."""
+        """The number of calls whose result was not taken yet."""
 
     @property
     def is_full(self) -> bool:
         return self.calls == self._ahead or (self.calls > 0 and self._was_at_once)
 
     def start(self, argument: T, size: int) -> None:
-        """Begin a call: in another thread, unless `size` says that it is not worth it."""
+        """Start a call with `size` events: in the worker's thread, or at once if they are few."""
         self.calls += 1
         self._was_at_once = size < SMALL and self.calls == 1
         if self._was_at_once:
@@ -52,7 +52,7 @@ class Worker(Generic[T, R]):
         self._calls.put(argument)
 
     def result(self) -> R:
-        """What the oldest call returned, or raised."""
+        """Returns what the oldest call returned, or raises what it raised."""
         result, error = self._results.get()
         self.calls -= 1
         if error is not None:
@@ -63,7 +63,7 @@ class Worker(Generic[T, R]):
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Whatever ends the work, an interrupt too: a call that is under way is finished first, others are dropped."""
+        """However the block ends: drops queued calls and waits for the running one."""
         with suppress(Empty):
             while True:
                 self._calls.get_nowait()
@@ -80,5 +80,5 @@ class Worker(Generic[T, R]):
     def _run(self) -> None:
         while (argument := self._calls.get()) is not None:
             self._results.put(self._outcome(argument))
-            # A batch that is held on to cannot lend its memory to a later one.
+            # The memory of a batch is reused only when no reference to it is left.
             del argument

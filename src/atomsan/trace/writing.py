@@ -1,7 +1,7 @@
-"""Writing a trace to a file, in the format of its name.
+"""Writes a trace to a file, in the format of its suffix.
 
-The output appears under its name only when it is whole: it is written beside it first, and removed again if anything
-goes wrong, an interrupt included.
+The output gets its name only when it is complete: until then it is a temporary file in the same directory, which is
+removed on any error or interrupt.
 """
 
 from __future__ import annotations
@@ -19,7 +19,14 @@ from typing import BinaryIO
 from atomsan.errors import InputError, OutputError
 from atomsan.trace.events import Batch
 from atomsan.trace.formats import COMPRESSIONS
-from atomsan.trace.outputs import STANDARD_OUTPUT, check_output, explained, is_device, output_format, remove
+from atomsan.trace.output_paths import (
+    STANDARD_OUTPUT,
+    check_output,
+    is_device,
+    output_errors,
+    output_format,
+    remove_path,
+)
 from atomsan.trace.trace import Trace
 from atomsan.types import EventSink, EventSource
 
@@ -32,19 +39,19 @@ def write_trace(
     force: bool = False,
     on_batch: Callable[[Batch], None] = lambda batch: None,
 ) -> None:
-    """Write everything a source gives. `path` may be `-` for standard output; `on_batch` sees each batch written."""
+    """Write all events of a source. `path` may be `-` for standard output; `on_batch` is called after each batch."""
     format = output_format(path, format)
     name = os.fspath(path)
-    with explained(name):
+    with output_errors(name):
         if format == "csv" and not isinstance(source, Trace):
-            # The columns of CSV are the threads: they must be known before the first line.
+            # Each thread is a column of CSV, so all threads must be known before the first line.
             with _spooled(source, name, on_batch) as spool:
-                _write(spool, name, format, force=force)
+                _write_batches(spool, name, format, force=force)
         else:
-            _write(source, name, format, force=force, on_batch=on_batch)
+            _write_batches(source, name, format, force=force, on_batch=on_batch)
 
 
-def _write(
+def _write_batches(
     source: EventSource,
     name: str,
     format: str,
@@ -52,7 +59,7 @@ def _write(
     force: bool = False,
     on_batch: Callable[[Batch], None] = lambda batch: None,
 ) -> None:
-    with _opened(name, format, source, force=force) as writer:
+    with _open_writer(name, format, source, force=force) as writer:
         for batch in source.batches():
             writer.write(batch)
             on_batch(batch)
@@ -60,16 +67,16 @@ def _write(
 
 
 def write_file(path: str | os.PathLike[str], content: bytes, *, force: bool = False) -> None:
-    """Write a small result that goes with a trace; it appears under its name only when it is whole."""
-    with explained(os.fspath(path)):
+    """Write a small file that goes with a trace; it gets its name only when it is complete."""
+    with output_errors(os.fspath(path)):
         check_output(path, force=force)
-        with _new_file(Path(path)) as partial:
+        with _temporary_file(Path(path)) as partial:
             partial.write_bytes(content)
 
 
 @contextmanager
-def _opened(name: str, format: str, source: EventSource, *, force: bool) -> Iterator[EventSink]:
-    """A writer whose output takes its name when the block ends well, and vanishes otherwise."""
+def _open_writer(name: str, format: str, source: EventSource, *, force: bool) -> Iterator[EventSink]:
+    """A writer whose output gets its name if the block succeeds, and is removed otherwise."""
     if name == STANDARD_OUTPUT:
         if format in ("bundle", "parquet"):
             raise InputError(f"the format {format!r} needs a file, not standard output")
@@ -80,13 +87,13 @@ def _opened(name: str, format: str, source: EventSource, *, force: bool) -> Iter
         return
     check_output(name, force=force)
     if format == "bundle":
-        with _new_directory(Path(name)) as directory:
+        with _temporary_directory(Path(name)) as directory:
             yield from _bundle_writer(directory, source)
     elif format == "parquet":
-        with _new_file(Path(name)) as path:
+        with _temporary_file(Path(name)) as path:
             yield from _parquet_writer(path, source)
     else:
-        with _new_file(Path(name)) as path, _compressed(path, Path(name).suffix) as stream:
+        with _temporary_file(Path(name)) as path, _compressed(path, Path(name).suffix) as stream:
             yield _text_writer(stream, format, source)
 
 
@@ -122,25 +129,26 @@ def _text_writer(stream: BinaryIO, format: str, source: EventSource) -> EventSin
 
 @contextmanager
 def _spooled(source: EventSource, name: str, on_batch: Callable[[Batch], None]) -> Iterator[EventSource]:
-    """The same events from a temporary bundle beside the output, which knows all its symbols from the start."""
+    """The same events from a temporary bundle, which has all its symbols from the start."""
     from atomsan.trace.bundle import BundleSource
 
     beside = Path(name).parent if name != STANDARD_OUTPUT else None
     with tempfile.TemporaryDirectory(prefix=".atomsan-", dir=beside) as directory:
         bundle = Path(directory) / "spool.atomtrace"
-        _write(source, str(bundle), "bundle", on_batch=on_batch)
+        _write_batches(source, str(bundle), "bundle", on_batch=on_batch)
         yield BundleSource(bundle)
 
 
 def _permissions(mode: int) -> int:
-    """What the user's umask leaves of a mode. Temporary files are private until they get their name."""
+    """The mode without the bits of the user's umask. Temporary files are private until they get their name."""
     umask = os.umask(0)
     os.umask(umask)
     return mode & ~umask
 
 
 @contextmanager
-def _new_file(path: Path) -> Iterator[Path]:
+def _temporary_file(path: Path) -> Iterator[Path]:
+    """A temporary file that becomes `path` if the block succeeds; a device is written directly."""
     if is_device(path):
         yield path
         return
@@ -157,13 +165,14 @@ def _new_file(path: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def _new_directory(path: Path) -> Iterator[Path]:
+def _temporary_directory(path: Path) -> Iterator[Path]:
+    """A temporary directory that becomes `path` if the block succeeds."""
     partial = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".partial", dir=path.parent))
     try:
         yield partial
         os.chmod(partial, _permissions(0o777))
         if os.path.lexists(path):
-            remove(path)
+            remove_path(path)
         os.rename(partial, path)
     except BaseException:
         shutil.rmtree(partial, ignore_errors=True)
@@ -172,7 +181,7 @@ def _new_directory(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def _compressed(path: Path, suffix: str) -> Iterator[BinaryIO]:
-    """The file opened for writing, compressed as its final name says."""
+    """The file opened for writing, compressed as the suffix of its final name says."""
     compression = COMPRESSIONS.get(suffix)
     with open(path, "wb", buffering=0 if compression is None else 1 << 18) as file:
         if compression == "gzip":

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from atomsan.errors import InputError
+from atomsan.trace.byte_input import ByteInput
 from atomsan.trace.events import Batch, Event, Op
 from atomsan.trace.formats.davida import _CHUNK, davida_batches
-from atomsan.trace.input import ByteInput
 from atomsan.trace.symbols import Symbols
 from feeding import named
 

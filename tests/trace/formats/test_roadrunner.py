@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from atomsan.trace._roadrunner import RoadRunnerParser
 from atomsan.trace.events import Event, Op
-from atomsan.trace.formats.roadrunner import describe, structure
+from atomsan.trace.formats.roadrunner import describe_locations, location_parts
 from atomsan.trace.symbols import Symbols
 from feeding import feed, mutated
 
@@ -244,15 +244,14 @@ def test_barriers_hand_over_by_phase() -> None:
     ],
 )
 def test_structure(name: str, parts: dict[str, str]) -> None:
-    assert structure(name) == parts
+    assert location_parts(name) == parts
 
 
 def test_describe() -> None:
     symbols = Symbols()
     for name in ("x", "@05.a/C.f_I", "@06.a/C.f_I"):
         symbols.locations.intern(name)
-    describe(symbols, "locations", 0, 2)
-    describe(symbols, "locks", 0, 0)
+    describe_locations(symbols, 0, 2)
     assert [symbols.locations.get(number, "class") for number in range(3)] == [None, "a.C", None]
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from atomsan.errors import Place
 from atomsan.trace.events import Batch
-from atomsan.trace.outputs import explained, make_room, new_directory, output_format
+from atomsan.trace.output_paths import new_directory, output_errors, output_format, prepare_output
 from atomsan.trace.writing import write_trace
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class Tape:
 
     With a `path` that names a bundle, the bundle is there from the beginning and grows; another format is written at
     the end. Without one, a bundle in a temporary directory takes what does not fit into memory. `room` is the directory
-    of the bundle, if it was made already (`make_room`).
+    of the bundle, if it was made already (`prepare_output`).
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class Tape:
         self._temporary: Path | None = None
         self._is_finished = False
         if self._path is not None:
-            room = room or make_room(self._path, force=force)
+            room = room or prepare_output(self._path, force=force)
             if room is not None:
                 self._start_bundle(room)
 
@@ -98,12 +98,12 @@ class Tape:
             if self._kept is not None:
                 self._kept.append(batch)
             if self._writer is not None:
-                with explained(str(self._directory)):
+                with output_errors(str(self._directory)):
                     self._writer.write(batch)
         if self._kept is not None and self.events > self._most_in_memory:
             self._leave_memory(self._kept)
         if self._writer is not None and not self._is_finished:
-            with explained(str(self._directory)):
+            with output_errors(str(self._directory)):
                 self._writer.flush()
 
     def finish(self) -> None:
@@ -113,7 +113,7 @@ class Tape:
         self.flush()
         self._is_finished = True
         if self._writer is not None:
-            with explained(str(self._directory)):
+            with output_errors(str(self._directory)):
                 self._writer.finish()
         if self._path is not None and output_format(self._path) != "bundle":
             write_trace(self.reopened(), self._path, force=self._force)
@@ -168,7 +168,7 @@ class Tape:
             self._temporary = Path(tempfile.mkdtemp(prefix="atomsan-"))
             self._start_bundle(new_directory(self._temporary / "recording.atomtrace"))
             assert self._writer is not None
-            with explained(str(self._directory)):
+            with output_errors(str(self._directory)):
                 for batch in kept:
                     self._writer.write(batch)
         self._kept = None
@@ -176,7 +176,7 @@ class Tape:
     def _start_bundle(self, directory: Path) -> None:
         from atomsan.trace.bundle import BundleWriter
 
-        with explained(str(directory)):
+        with output_errors(str(directory)):
             self._writer = BundleWriter(directory, self.symbols, self.meta)
         self._directory = directory
 

@@ -1,8 +1,9 @@
-"""The formats a trace can have, and how to tell them apart: by content first, by name second."""
+"""The table of trace formats, and how a format is detected: from the content first, from the name second."""
 
 from __future__ import annotations
 
 import re
+from codecs import BOM_UTF8
 from pathlib import PurePath
 from typing import NamedTuple
 
@@ -34,24 +35,24 @@ _NOTATION = re.compile(rb"[^\s:|,()]+:" + _OPS + rb"(?:\(\S*\)\S*)?(?:\s.*)?", r
 
 
 def suffix_format(name: str) -> str | None:
-    """The format that a file's name stands for, or None."""
+    """The format of a file by its suffix, or None."""
     suffix = plain_suffix(name)
     return next((format for format, facts in FORMATS.items() if suffix in facts.suffixes), None)
 
 
 def plain_suffix(name: str) -> str:
-    """The suffix of a name, with .gz or .zst taken off."""
+    """The suffix of a name without .gz or .zst."""
     path = PurePath(name)
     return (path.with_suffix("") if path.suffix in COMPRESSIONS else path).suffix.lower()
 
 
 def detect(head: bytes, name: str) -> str | None:
-    """The format of a content that starts with `head`; None if neither it nor the name tells."""
+    """The format of a file that starts with `head`; None if neither content nor name tells."""
     if head.startswith(b"PAR1"):
         return "parquet"
     if _is_davida(head):
         return "davida"
-    text = head.removeprefix(b"\xef\xbb\xbf")
+    text = head.removeprefix(BOM_UTF8)
     line = next((line.strip() for line in text.splitlines() if line.strip()), b"")
     if not line:
         return suffix_format(name) or "std"

@@ -1,12 +1,11 @@
-"""RAPID's CSV text: a line an event, a column a thread, and only the thread's own column filled: `,,r(V1),`.
+"""RAPID's CSV text: one event a line, in the column of its thread; the other columns are empty: `,,r(V1),`.
 
-The thread of column i is `T<i>`, counted from 0. Operations are spelled as in STD, or as RAPID's own reader
-spells them: `start` for fork, `enter` and `exit` for begin and end. `sync(x)` is four events: it reads and
-writes x under a lock of x's own. There is no place for sites.
+The thread of column i is `T<i>`, counted from 0. Operations are spelled as in STD, or as in RAPID's own reader:
+`start` for fork, `enter` and `exit` for begin and end. `sync(x)` is four events: it reads and writes x under a lock
+of x's own. There are no sites.
 
-A cell ends at the last `)` of its line, so a name may hold commas and brackets as long as no `)` that closes
-the operation is followed by a comma: that would be a second cell. Names written by us have their commas
-escaped, with what STD escapes.
+A cell ends at the last `)` of its line, so a name may contain commas and brackets, unless a `)` that closes the
+operation is followed by a comma: that would be a second cell. The writer escapes commas, and what STD escapes.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from atomsan.errors import InputError, OutputError, shown
 from atomsan.trace._write import LineWriter
 from atomsan.trace.escapes import escape
-from atomsan.trace.events import SHORT, Kind, Op
+from atomsan.trace.events import SHORT, Op, SymbolKind
 
 if TYPE_CHECKING:
     from atomsan.trace.events import Batch
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 
 _SIGNS = b",\n\r%\0"
 
-# what stands before the cell, the operation's word, (target), and what stands after: each may be empty
+# commas before the cell, the operation's word, (target), and the rest of the line: each may be empty
 _CELL = re.compile(rb"(,*)([^(,]*)(\(.*\))?(.*)", re.DOTALL)
 
 _WORDS: dict[bytes, Op] = {op.short.encode(): op for op in Op} | {
@@ -68,16 +67,16 @@ def _closes_early(target: bytes) -> bool:
     return False
 
 
-def _sync(variable: bytes) -> list[tuple[Op, bytes]]:
-    lock = b"VARLOCK-" + variable + b"-KCOLRAV"
-    return [(Op.ACQUIRE, lock), (Op.READ, variable), (Op.WRITE, variable), (Op.RELEASE, lock)]
+def _sync(location: bytes) -> list[tuple[Op, bytes]]:
+    lock = b"VARLOCK-" + location + b"-KCOLRAV"
+    return [(Op.ACQUIRE, lock), (Op.READ, location), (Op.WRITE, location), (Op.RELEASE, lock)]
 
 
 class CsvWriter:
-    """Writes batches as CSV with `threads` columns.
+    """Writes batches as lines of CSV with `threads` columns.
 
-    Threads are renamed after their columns, in fork and join as well, and sites are left out: CSV can carry
-    neither.
+    Threads are renamed after their columns, in fork and join as well, and sites are left out: CSV has no place for
+    either.
     """
 
     def __init__(self, stream: BinaryIO, symbols: Symbols, threads: int) -> None:
@@ -89,7 +88,7 @@ class CsvWriter:
     def finish(self) -> None:
         self._lines.flush()
 
-    def _spelled(self, kind: Kind, number: int, name: bytes) -> bytes:
+    def _spelled(self, kind: SymbolKind, number: int, name: bytes) -> bytes:
         if not name and kind != "regions":
             raise OutputError(f"number {number} of the {kind} has no name, which CSV cannot carry")
         return escape(name, _SIGNS)

@@ -1,8 +1,8 @@
 """The one-line notation: `T1:begin T1:r(x) T2:w(x) T1:w(x) T1:end`, a whole trace in one string.
 
-An event is `thread:op(target)`, with `@site` behind it if it has one; events are separated by blanks or
-newlines. A region need not be named: a bare `begin` opens the region without a name, and a bare `end` closes
-the thread's innermost one. What would be mistaken for the notation's own signs is percent-escaped.
+An event is `thread:op(target)`, followed by `@site` if it has one; events are separated by whitespace. A region
+need not be named: a bare `begin` opens the region without a name, and a bare `end` closes the thread's innermost
+one. Characters with a meaning in the notation are percent-escaped in names.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 _EVENT = re.compile(r"(?P<thread>[^:]+):(?P<op>[a-z]+)(?:\((?P<target>.*)\))?(?:@(?P<site>[^()@]+))?")
 
-# Blanks of every kind end an event; the other signs are the notation's own.
-_BLANKS = b"\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f "
-_IN_THREAD = b"%:" + _BLANKS
-_IN_TARGET = b"%" + _BLANKS
-_IN_SITE = b"%()@" + _BLANKS
+# Characters that are escaped in names: whitespace, which ends an event, and those with a meaning in the notation.
+_WHITESPACE = b"\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f "
+_IN_THREAD = b"%:" + _WHITESPACE
+_IN_TARGET = b"%" + _WHITESPACE
+_IN_SITE = b"%()@" + _WHITESPACE
 
 
 def from_notation(text: str) -> Iterator[Event]:
@@ -72,7 +72,7 @@ def _token(event: Event) -> str:
 
 
 def _escaped(name: str, signs: bytes) -> str:
-    # Blanks that are not ASCII separate events too, since str.split knows them; a byte order mark may be at the start.
+    # str.split also splits at whitespace that is not ASCII, and a byte order mark at the start is skipped.
     escaped = escape(name.encode(), signs).decode()
     return "".join(escape(c.encode(), c.encode()).decode() if c.isspace() or c == "\ufeff" else c for c in escaped)
 

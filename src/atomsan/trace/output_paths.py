@@ -1,4 +1,7 @@
-"""Where a trace may be written, asked before there is anything to write, and before anything heavy is loaded."""
+"""Output paths: the format to write, and checks that a path can be written before any work is done.
+
+Imports nothing heavy, so that a command can refuse its output at once.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ STANDARD_OUTPUT = "-"
 
 
 def output_format(path: str | os.PathLike[str], format: str | None = None) -> str:
-    """The format to write `path` in: the one named, else that of its suffix."""
+    """The format to write `path` in: `format` if given, else the one of its suffix."""
     name = os.fspath(path)
     found = format or ("std" if name == STANDARD_OUTPUT else suffix_format(name))
     written = [name for name, facts in FORMATS.items() if facts.written]
@@ -29,7 +32,7 @@ def output_format(path: str | os.PathLike[str], format: str | None = None) -> st
 
 
 def check_output(path: str | os.PathLike[str], *, force: bool) -> None:
-    """Refuse, before any work is done, an output that would replace something, or that has no place to be."""
+    """Refuse an output that exists (unless `force`) or whose directory cannot be written."""
     target = Path(path)
     if os.fspath(path) == STANDARD_OUTPUT or is_device(target):
         return
@@ -43,28 +46,28 @@ def check_output(path: str | os.PathLike[str], *, force: bool) -> None:
 
 
 def _check_directory(target: Path) -> None:
-    with explained(str(target)):
+    with output_errors(str(target)):
         os.stat(os.path.join(target.parent, "."))
         if not os.access(target.parent, os.W_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
 
-def make_room(path: str | os.PathLike[str], *, force: bool) -> Path | None:
-    """Check an output, and make the empty directory if it is a bundle, which is written as it grows."""
+def prepare_output(path: str | os.PathLike[str], *, force: bool) -> Path | None:
+    """Check an output; if it is a bundle, which a recording writes in place, make and return its empty directory."""
     check_output(path, force=force)
     return new_directory(Path(path)) if output_format(path) == "bundle" else None
 
 
 def new_directory(path: Path) -> Path:
-    """An empty directory, in place of what was there."""
-    with explained(str(path)):
+    """Make an empty directory, replacing what exists."""
+    with output_errors(str(path)):
         if os.path.lexists(path):
-            remove(path)
+            remove_path(path)
         path.mkdir()
     return path
 
 
-def remove(path: Path) -> None:
+def remove_path(path: Path) -> None:
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:
@@ -72,13 +75,13 @@ def remove(path: Path) -> None:
 
 
 def is_device(path: Path) -> bool:
-    """Something that is written into, not replaced: /dev/null, a named pipe."""
+    """Whether a path is written into instead of replaced: /dev/null, a named pipe."""
     return path.exists() and not path.is_file() and not path.is_dir()
 
 
 @contextmanager
-def explained(name: str) -> Iterator[None]:
-    """Whatever keeps the output from being written becomes one clear error."""
+def output_errors(name: str) -> Iterator[None]:
+    """Turns every failure to write the output `name` into an `OutputError`."""
     try:
         yield
     except BrokenPipeError:

@@ -1,7 +1,6 @@
-"""The bytes of an input, wherever they are: a file, standard input, an open stream; plain, gzip or zstd.
+"""Reads the bytes of an input: a file, standard input or an open stream; plain, gzip or zstd.
 
-Reading and decompressing run one or two buffers ahead in a thread of their own, so that they cost the parser next to
-nothing. Whatever goes wrong here is an `InputError`.
+A thread reads and decompresses a few buffers ahead of the parser. Every failure is an `InputError`.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ import sys
 import threading
 import zlib
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, BinaryIO, Protocol
@@ -25,6 +24,8 @@ GZIP_MAGIC = b"\x1f\x8b"
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 
 HEAD_BYTES = 1 << 16
+
+PathOrStream = str | os.PathLike[str] | BinaryIO
 
 
 class _Reader(Protocol):
@@ -64,24 +65,24 @@ class _Counted:
 
 
 class ByteInput:
-    """An opened input. `head` is how its (decompressed) content starts; `readinto` begins there."""
+    """An open input. `head` has the first bytes of its decompressed content; `fill` starts with them."""
 
-    def __init__(self, source: str | os.PathLike[str] | BinaryIO) -> None:
+    def __init__(self, source: PathOrStream) -> None:
         self.name = _name(source)
         is_path = isinstance(source, str | os.PathLike) and os.fspath(source) != "-"
         self.path: str | None = os.fspath(source) if is_path else None  # type: ignore[arg-type]
         self.size: int | None = None
         self._is_ours = isinstance(source, str | os.PathLike)
-        with self.explained():
-            self._stream = self._opened(source)
+        with input_errors(self.name):
+            self._stream = self._open(source)
         try:
-            with self.explained():
-                self._look_at_head()
+            with input_errors(self.name):
+                self._read_head()
         except BaseException:
             self.close()
             raise
 
-    def _look_at_head(self) -> None:
+    def _read_head(self) -> None:
         self._counted = _Counted(self._stream)
         self.head = _read(self._counted, HEAD_BYTES)
         self._reader = _Rewound(self.head, self._counted)
@@ -92,21 +93,17 @@ class ByteInput:
 
     @property
     def position(self) -> int:
-        """Bytes of the file read so far: of `size`, where that is known."""
+        """Bytes read so far from the file, compressed as it is; `size` is all of it, if known."""
         return self._counted.position
 
     def fraction(self) -> float | None:
-        """How much of the file was read so far, from 0 to 1, where its size is known."""
+        """How much of the file was read so far, from 0 to 1, if its size is known."""
         return min(self.position / self.size, 1.0) if self.size else None
 
-    def explained(self) -> _Explained:
-        """A context in which every way of failing to read becomes an InputError."""
-        return _Explained(self.name)
-
     def fill(self, buffer: memoryview) -> int:
-        """Fill as much of the buffer as there is; less than all of it only at the end of the input."""
+        """Fill the buffer and return the number of bytes; fewer than its length only at the end of the input."""
         filled = 0
-        with self.explained():
+        with input_errors(self.name):
             while filled < len(buffer):
                 size = self._reader.readinto(buffer[filled:])
                 if not size:
@@ -116,7 +113,7 @@ class ByteInput:
         return filled
 
     def read_all(self, most: int) -> bytes:
-        """The whole input, for a format that is meant to be small."""
+        """The whole input, at most `most` bytes, for a format that is meant to be small."""
         pieces: list[bytearray] = []
         while size := self.fill(memoryview(piece := bytearray(1 << 20))):
             pieces.append(piece[:size])
@@ -125,12 +122,12 @@ class ByteInput:
         return b"".join(pieces)
 
     def close(self) -> None:
-        """Close what was opened here; a stream that was handed in stays its owner's."""
+        """Close the input, unless it is a stream that the caller opened."""
         if self._is_ours:
             with suppress(OSError, ValueError):
                 self._stream.close()
 
-    def _opened(self, source: str | os.PathLike[str] | BinaryIO) -> Any:
+    def _open(self, source: PathOrStream) -> Any:
         if not isinstance(source, str | os.PathLike):
             if isinstance(source, io.TextIOBase):
                 raise InputError("a text stream; open it in binary mode")
@@ -148,19 +145,16 @@ class ByteInput:
             raise InputError(f"the file shrank while being read, to {self.position} of {self.size} bytes")
 
 
-class _Explained:
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
-        if error is None or not isinstance(error, (OSError, EOFError, zlib.error, InputError)):
-            return
-        if isinstance(error, InputError):
-            raise error.inside(self.name)
-        raise InputError(_reason(error), source=self.name) from error
+@contextmanager
+def input_errors(name: str) -> Iterator[None]:
+    """Turns every failure to read the input `name` into an `InputError`."""
+    try:
+        yield
+    except InputError as error:
+        error.set_source(name)
+        raise
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(_reason(error), source=name) from error
 
 
 def _reason(error: BaseException) -> str:
@@ -177,7 +171,7 @@ def _reason(error: BaseException) -> str:
     return f"cannot be read: {error.strerror if isinstance(error, OSError) else error}"
 
 
-def _name(source: str | os.PathLike[str] | BinaryIO) -> str:
+def _name(source: PathOrStream) -> str:
     if isinstance(source, str | os.PathLike):
         name = os.fspath(source)
         return "standard input" if name == "-" else name
@@ -186,12 +180,12 @@ def _name(source: str | os.PathLike[str] | BinaryIO) -> str:
 
 
 def _standard_input() -> Any:
-    """Standard input without its buffer, whose lock a reading thread would hold for as long as nothing comes."""
+    """Standard input without its buffer: a thread that waits for input would hold the buffer's lock."""
     if sys.stdin is None:
         raise InputError("it is closed")
     try:
         return io.FileIO(sys.stdin.fileno(), closefd=False)
-    except OSError:  # no file: something that a program put in its place
+    except OSError:  # not a file: the program replaced sys.stdin
         return sys.stdin.buffer
 
 
@@ -204,7 +198,7 @@ def _read(reader: _Reader, size: int) -> bytes:
 
 
 def _decompressor(reader: _Rewound, *, is_gzip: bool) -> _Reader:
-    # The decompressors read their source in small pieces; the buffer turns them into large ones.
+    # The decompressors read in small pieces; the buffer turns these into large ones.
     buffered = io.BufferedReader(reader, 1 << 18)
     if is_gzip:
         return gzip.GzipFile(fileobj=buffered)
@@ -215,9 +209,9 @@ def _decompressor(reader: _Rewound, *, is_gzip: bool) -> _Reader:
 
 
 class ReadAhead:
-    """Filled buffers of one input, a few ahead of whoever takes them.
+    """Filled buffers of one input, read a few ahead by a thread.
 
-    Each buffer has `room` free bytes before the data (for what was left of the buffer before) and 64 after it.
+    Each buffer has `room` free bytes before the data (for the rest of the buffer before) and 64 after it.
     """
 
     BUFFERS = 4
@@ -230,7 +224,7 @@ class ReadAhead:
         self._full: SimpleQueue[tuple[bytearray, int] | BaseException] = SimpleQueue()
 
     def __iter__(self) -> Iterator[tuple[bytearray, int]]:
-        """(buffer, size of its data). A buffer may be changed until the next one is asked for."""
+        """(buffer, size of its data). A buffer is valid, and may be changed, until the next one is taken."""
         first = bytearray(self._room + self._chunk + 64)
         size = self._fill(first)
         yield first, size

@@ -1,9 +1,9 @@
 # cython: language_level=3, freethreading_compatible=True
-"""Counting what is in a trace: one pass over the columns, a few operations an event, memory by symbols.
+"""Counts the events, symbols and transactions of a trace, in one pass over the columns.
 
-The batches must be well-formed (`validation.ValidatedSource` saw to it), so every number indexes its table. An event counts as the
-operation it is, but only the outermost acquire of a lock, and the release that matches it, are events to the algorithms:
-the others are no transaction of their own.
+The batches must be well-formed (`validation.ValidatedSource` validates them), so that every number indexes its table.
+Every event counts for its operation, but only the outermost acquire of a lock and the release that matches it can be
+unary transactions: the inner ones are no events to the algorithms.
 """
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
@@ -15,10 +15,10 @@ from atomsan.trace._ops cimport ACQUIRE, BEGIN, END, FORK, READ, RELEASE, WRITE
 cdef extern from *:
     void __builtin_prefetch(const void *) nogil
 
-# So many events ahead the location's entry is asked for, so that it has come from memory when it is needed.
+# Events ahead for which a location's entry is prefetched.
 cdef enum: AHEAD = 16
 
-# What is kept of a location: 0 if nobody touched it, 1 + the thread if one did, this if several did.
+# The entry of a location: 0 if no thread accessed it, 1 + the thread if one did, this if several did.
 cdef enum: SHARED = 0xFFFFFFFF
 
 cdef struct ThreadRow:
@@ -66,12 +66,12 @@ cdef class Counter:
 
     @property
     def by_op(self):
-        """How many events there are of each operation."""
+        """The number of events of each operation."""
         return [self.counts[op] for op in range(10)]
 
     @property
     def symbols_seen(self):
-        """How many locations, locks, threads, regions and hand-overs occur. A thread that was only forked does too."""
+        """The numbers of locations, locks, threads, regions and hand-overs used. A forked thread counts as used."""
         cdef uint32_t t
         cdef uint64_t threads = 0
         for t in range(self.limit[FORK // 2]):
@@ -135,7 +135,7 @@ cdef class Counter:
         cdef const uint32_t *touchers = self.toucher
         for i in range(count):
             if i + AHEAD < count:
-                __builtin_prefetch(touchers + target[i + AHEAD])   # no access may be: then it is only useless
+                __builtin_prefetch(touchers + target[i + AHEAD])   # useless, but harmless, if that is no access
             t = thread[i]
             row = rows + t
             row.events += 1
@@ -185,7 +185,7 @@ cdef class Counter:
 
 
 cdef void note(Longest *best, const ThreadRow *row, uint32_t t, uint64_t events, bint ended) noexcept nogil:
-    """The thread's transaction lasts to its event number `events`: keep it if none was longer."""
+    """End a thread's transaction at its event number `events`, and keep it if it is the longest so far."""
     cdef uint64_t inside = events - row.before
     if not best.exists or inside > best.events:
         best.exists = True

@@ -1,8 +1,8 @@
 # cython: language_level=3, freethreading_compatible=True
-"""The CSV parser: one filled column a line, `,,r(x),`.
+"""Parser for CSV: one filled column a line, `,,r(x),`.
 
-Lines are taken apart in groups of 64, and then the names of the group are looked up. A line that is not the plain
-case is read by `csv_line` in Python: a blank one, `sync`, a bare `begin`, or one that is wrong.
+Lines are split in groups of 64, and then the names of the group are looked up. Unusual lines are parsed in Python, by
+`csv_line`: blank lines, `sync`, a bare `begin`, and errors.
 """
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
@@ -76,7 +76,7 @@ cdef bint is_one_cell(const char *target, const char *close) noexcept nogil:
 
 
 cdef class CsvParser(TextParser):
-    """Feeds on CSV text. A batch must have room for four events."""
+    """Parses CSV text. A batch must have room for four events."""
 
     cdef uint32_t *column_threads   # column -> number of its thread, plus one; 0 if the column was never filled
     cdef size_t columns_known
@@ -111,7 +111,7 @@ cdef class CsvParser(TextParser):
         return at
 
     cdef bint take_apart(self, Cell *cell, const char *line, const char *end) noexcept nogil:
-        """Find the parts of a line of one ordinary cell; False if it is something else."""
+        """Find the parts of a line with one usual cell; False if the line is unusual."""
         cdef const char *start = past_commas(line)
         cdef const char *close
         cdef size_t op_size = 0

@@ -1,9 +1,9 @@
 # cython: language_level=3, freethreading_compatible=True
-"""The parser of the Davida and RegionTrack tools' binary log.
+"""Parser for the binary log of the Davida and RegionTrack tools.
 
-A number becomes its name at once: `V` and ten digits fit the 12 bytes that the interner compares as two integers, so a
-name is as good a key as the number, and the text parsers' tables serve here too. As in these, the names of 64 events
-are made before the first is looked up.
+A number is turned into its name before it is looked up: `V` and ten digits fit the 12 bytes that the interner compares
+as two integers, so a name is as fast a key as the number, and the tables of the text parsers can be used. As there, the
+names of 64 events are made before the first look-up.
 """
 
 from libc.stdint cimport int32_t, uint8_t
@@ -54,12 +54,12 @@ cdef struct Staged:
 
 
 cdef class DavidaParser(TextParser):
-    """Feeds on whole events in place of lines."""
+    """Parses events in place of lines."""
 
     cdef Staged staged[GROUP]
 
     def feed(self, const uint8_t[::1] data, size_t start, size_t stop):
-        """Read the events of data[start:stop]; returns where the first stands that found no room any more."""
+        """Parse the events of data[start:stop]; returns where the first one starts for which the batch has no room."""
         cdef size_t n
         while start < stop and self.filled < self.room:
             with nogil:
@@ -74,7 +74,7 @@ cdef class DavidaParser(TextParser):
         return start
 
     cdef size_t stage(self, const uint8_t *event, size_t most) noexcept nogil:
-        """Name the targets of some events; returns how many. None only if the first has no operation."""
+        """Name the targets of some events; returns how many. 0 only if the first has an unknown operation."""
         cdef size_t n = 0
         cdef int32_t op
         cdef char *end

@@ -1,8 +1,8 @@
 # cython: language_level=3, freethreading_compatible=True
-"""Which locks each thread holds, as the events of a trace go by.
+"""Tracks which locks each thread holds.
 
-A lock is held by one thread at a time, so that what is known of it stands in its row, and the locks of a thread are a
-list through these rows, the newest first: an acquire and a release cost the same however many locks are held.
+A lock is held by one thread at a time, so its state is one row, and the locks of a thread are a linked list through
+these rows, the newest first: an acquire and a release take constant time however many locks are held.
 """
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
@@ -21,7 +21,7 @@ cdef struct Lock:
 
 
 cdef class HeldLocks:
-    """What is held after the events that went by. An event that a well-formed trace cannot have changes nothing."""
+    """The locks held after the events so far. Events that a well-formed trace cannot have are ignored."""
 
     cdef Lock *locks
     cdef size_t lock_count
@@ -33,7 +33,7 @@ cdef class HeldLocks:
         free(self.newest)
 
     def grow(self, size_t threads, size_t locks):
-        """Take note of how many threads and locks there are now."""
+        """Make room for the threads and locks there are now."""
         if threads > self.threads:
             threads += threads // 2
             self.newest = <uint32_t *> grown(self.newest, 4 * self.threads, 4 * threads)
@@ -44,7 +44,7 @@ cdef class HeldLocks:
             self.lock_count = locks
 
     def advance(self, batch):
-        """Let the events of a batch go by."""
+        """Apply the events of a batch."""
         cdef const uint32_t[::1] thread = batch.thread
         cdef const uint8_t[::1] op = batch.op
         cdef const uint32_t[::1] target = batch.target

@@ -1,5 +1,5 @@
 # cython: language_level=3, freethreading_compatible=True
-"""Which regions each thread is in, as the events of a trace go by."""
+"""Tracks which regions each thread has open."""
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free
@@ -20,7 +20,7 @@ cdef struct ThreadRow:
 
 
 cdef class OpenRegions:
-    """The regions that are open after the events that went by."""
+    """The regions that are open after the events so far."""
 
     cdef ThreadRow *rows
     cdef size_t threads
@@ -32,7 +32,7 @@ cdef class OpenRegions:
         free(self.rows)
 
     def grow(self, size_t threads):
-        """Take note of how many threads there are now."""
+        """Make room for the threads there are now."""
         if threads > self.threads:
             threads += threads // 2
             self.rows = <ThreadRow *> grown(
@@ -41,7 +41,7 @@ cdef class OpenRegions:
             self.threads = threads
 
     def advance(self, batch):
-        """Let the events of a batch go by."""
+        """Apply the events of a batch."""
         cdef const uint32_t[::1] thread = batch.thread
         cdef const uint8_t[::1] op = batch.op
         cdef const uint32_t[::1] target = batch.target

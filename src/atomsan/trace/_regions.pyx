@@ -1,12 +1,12 @@
 # cython: language_level=3, freethreading_compatible=True
-"""Regions of a trace dropped, and split at waits: one pass over the columns, a few operations an event.
+"""Drops regions, and splits regions at waits, in one pass over the columns.
 
-Dropping a region drops its begin and the end that matches it. A wait (a join or a take) ends the regions around it that
-are to be split, before it; they begin again before the thread's next event that is neither a wait nor their own end.
-So several waits in a row, and a wait at the end of a region, leave no empty transactions behind.
+Dropping a region drops its begin and the matching end. A wait (a join or a take) ends the split regions around it
+before the wait; they begin again before the thread's next event that is neither a wait nor their own end. So several
+waits in a row, and a wait at the end of a region, leave no empty transactions.
 
-Regions are split from the inside out, up to the first one that stays whole: what is around that one stays whole too, because
-a piece of it would have to end inside.
+Regions are split from the inside out, up to the first one that stays whole: the regions around that one stay whole too,
+because a part of them would have to end inside it.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
@@ -18,7 +18,7 @@ from atomsan.trace._ops cimport BEGIN, END, JOIN, TAKE
 
 import numpy as np
 
-# What is to be done with a region.
+# What to do with a region.
 cdef enum:
     DROP = 1
     SPLIT = 2
@@ -68,7 +68,7 @@ cdef class RegionRewriter:
         free(self.out_index)
 
     def grow(self, size_t threads, size_t regions):
-        """Take note of how many threads and regions there are now."""
+        """Make room for the threads and regions there are now."""
         if threads > self.threads:
             threads += threads // 2
             self.rows = <ThreadRow *> grown(
@@ -81,14 +81,14 @@ cdef class RegionRewriter:
             self.regions = regions
 
     def mark(self, dropped, split):
-        """Say of regions, before they occur, that they are to be dropped, or split."""
+        """Mark regions, before they occur, to be dropped or to be split."""
         for region in dropped:
             self.marks[<size_t> region] |= DROP
         for region in split:
             self.marks[<size_t> region] |= SPLIT
 
     def rewrite(self, batch):
-        """(thread, op, target, site, index): the new events, and which event of the batch each comes from."""
+        """(thread, op, target, site, index): the new columns, and for each row the row of the batch it comes from."""
         cdef const uint32_t[::1] thread = batch.thread
         cdef const uint8_t[::1] op = batch.op
         cdef const uint32_t[::1] target = batch.target

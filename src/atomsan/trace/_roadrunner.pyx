@@ -1,9 +1,9 @@
 # cython: language_level=3, freethreading_compatible=True
-"""The RoadRunner parser. What its lines mean stands in formats/roadrunner.py.
+"""Parser for RoadRunner's text. `formats/roadrunner.py` has the meaning of its lines.
 
-Lines are taken apart in groups of 64 events, and then each is read: looked up and turned into what it means. Most mean
-one event. Where a line means more (a Wait for a lock held three times, an event after a Join held back), the events in
-question are *owed*: they are paid before the next line is read, one by one, as far as the batch has room.
+Lines are split in groups of 64 events, and then each is looked up and turned into events. Most lines are one event.
+Where a line means several (a Wait for a lock held three times, an event after a delayed Join), the events are *owed*:
+they are added before the next line is parsed, one by one, as far as the batch has room.
 """
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
@@ -73,21 +73,21 @@ cdef extern from * nogil:
     uint8_t rr_op "atomsan_rr_op"(const char *p, size_t *size, int *has_site)
     bint is_blank "atomsan_is_blank"(char c)
 
-# What a thread's last event left open.
+# What a thread's last line leaves unfinished.
 cdef enum Open:
     NOTHING = 0
-    STARTED         # a Start that may be said again
-    JOINING         # a Join held back
-    WAITING         # a Wait that may have its second half to come
+    STARTED         # a Start that may be printed again
+    JOINING         # a delayed Join
+    WAITING         # a Wait whose second line may follow
 
-# How to go on with an event whose thread had left something open.
+# What to do with an event whose thread has something unfinished.
 cdef enum Next:
     ADD             # it is an event of its own
-    DONE            # it was the second half of what was open
-    LATER           # something is owed first
+    DONE            # it is the second line of what was unfinished
+    LATER           # owed events come first
 
 cdef struct ThreadState:
-    uint64_t line       # how many lines stand before the Join held back
+    uint64_t line       # how many lines are before the delayed Join
     uint32_t target     # the thread started or joined, the lock waited for
     uint32_t depth      # how often the thread held that lock
     uint8_t open
@@ -190,7 +190,7 @@ cdef const char *past_value(const char *p, const char *end) noexcept nogil:
 
 
 cdef class RoadRunnerParser(TextParser):
-    """Feeds on the text of RoadRunner's printing tools."""
+    """Parses the text of RoadRunner's printing tools."""
 
     cdef ThreadState *thread_states
     cdef size_t threads_room
@@ -199,11 +199,11 @@ cdef class RoadRunnerParser(TextParser):
     cdef EventLine events[GROUP]
     cdef uint64_t line_after      # how many lines stand before the one after the group
     cdef Owed owed
-    cdef size_t joins_checked     # by `finish`: threads whose held back Join is out
+    cdef size_t joins_checked     # by `finish`: threads whose delayed Join was added
     cdef dict barriers            # (thread, barrier) -> how often it was entered
 
     def __init__(self, symbols, size_t room):
-        super().__init__(symbols, room, escapes=False)   # a percent sign in a Java name is just that
+        super().__init__(symbols, room, escapes=False)   # Java names have no percent escapes
         self.barriers = {}
 
     def __dealloc__(self):
@@ -249,7 +249,7 @@ cdef class RoadRunnerParser(TextParser):
         self.owed.line = line
 
     cdef size_t stage(self, const char *base, size_t *at, size_t stop) noexcept nogil:
-        """Take lines apart until there are 64 events or no more lines; returns how many events there are."""
+        """Split lines until there are 64 events or no more lines; returns the number of events."""
         cdef const char *newline
         cdef EventLine *event
         cdef size_t i, n = 0
@@ -271,7 +271,7 @@ cdef class RoadRunnerParser(TextParser):
         return n
 
     cdef bint read_event(self, EventLine *event) except -1 nogil:
-        """Read one line. False if the batch is full before that."""
+        """Parse one line. False if the batch has no room for it."""
         cdef uint32_t thread
         cdef Next next = LATER
         while next == LATER:
@@ -289,7 +289,7 @@ cdef class RoadRunnerParser(TextParser):
         return True
 
     cdef int add(self, uint32_t thread, EventLine *event) except -1 nogil:
-        """Add the event of one line, or keep in mind what it announces."""
+        """Add the event of one line, or remember it if its second line is to come."""
         cdef uint32_t target, site = NO_SITE
         if event.op == BARRIER:
             with gil:
@@ -310,7 +310,7 @@ cdef class RoadRunnerParser(TextParser):
         return self.emit(thread, event.op, target, site)
 
     cdef Next settle(self, uint32_t thread, EventLine *event) except? LATER nogil:
-        """Close what the thread's last event left open."""
+        """Finish what the thread's last line left unfinished."""
         cdef ThreadState *state = self.thread_states + thread
         cdef uint8_t opened = state.open
         cdef bint is_second
@@ -361,7 +361,7 @@ cdef class RoadRunnerParser(TextParser):
         self.owe(state.depth, thread, ACQUIRE, state.target, self.line)
 
     cdef int count_lock(self, uint32_t thread, uint8_t op, uint32_t lock) except -1 nogil:
-        """Keep how often the lock's holder holds it. Whether the trace is well-formed is not asked here."""
+        """Count how often the lock's holder holds it. Well-formedness is validated later."""
         cdef LockState *state
         self.make_room_for_lock(lock)
         state = self.lock_states + lock
@@ -410,7 +410,7 @@ cdef class RoadRunnerParser(TextParser):
             self.refuse(event)
         phase = self.barriers.get((thread, barrier), 0) + (step == b"Enter")
         self.barriers[thread, barrier] = phase
-        # an Exit without an Enter follows nothing
+        # an Exit without an Enter gives no order
         if phase:
             handover = self.handovers.spelled(b"%b#%d" % (barrier, phase))
             self.emit(thread, POST if step == b"Enter" else TAKE, handover, NO_SITE)

@@ -1,10 +1,10 @@
 # cython: language_level=3, freethreading_compatible=True
-"""The STD parser: `thread|op(target)|site`, one event a line, at about the speed of a checksum.
+"""Parser for STD: `thread|op(target)|site`, one event a line, at about the speed of a checksum.
 
-The text is taken in windows of whole lines. First every `|` and newline of the window is found, 64 bytes at a time. Then
-lines are taken apart in groups of 64: keys are hashed and their slots prefetched for the whole group before the first
-look-up, so that a million locations do not cost a million stalls. A line that is not the plain case is read by
-`std_line` in Python: a blank one, a bare `begin`, a very long one, or one that is wrong.
+The text is parsed in windows of whole lines. First every `|` and newline of the window is found, 64 bytes at a time.
+Then lines are split in groups of 64: keys are hashed and their slots prefetched for the whole group before the first
+look-up, so that a million locations do not cost a million cache misses. Unusual lines are parsed in Python, by
+`std_line`: blank lines, a bare `begin`, very long lines, and errors.
 """
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
@@ -51,7 +51,7 @@ cdef struct Line:
 
 
 cdef class StdParser(TextParser):
-    """Feeds on STD text."""
+    """Parses STD text."""
 
     cdef uint32_t marks[WINDOW + 64]
     cdef Line lines[GROUP]
@@ -87,7 +87,7 @@ cdef class StdParser(TextParser):
         return at
 
     cdef size_t group(self, const char *base, size_t *at, const uint32_t *marks, size_t count) except? 0 nogil:
-        """Read plain lines until one is not, the window ends or the batch is full; returns how many."""
+        """Parse usual lines until an unusual one, the end of the window or a full batch; returns how many."""
         cdef size_t done = 0, n
         while True:
             n = self.take_apart(base, at, marks + 3 * done, (count - 3 * done) // 3)
@@ -98,7 +98,7 @@ cdef class StdParser(TextParser):
                 return done
 
     cdef size_t take_apart(self, const char *base, size_t *at, const uint32_t *marks, size_t most) except? 0 nogil:
-        """Find the fields of up to 64 plain lines and start fetching the slots of their targets."""
+        """Find the fields of up to 64 usual lines and prefetch the slots of their targets."""
         cdef size_t n = 0, op_size = 0, size
         cdef const char *start = base + at[0]
         cdef const char *bar
@@ -147,7 +147,7 @@ cdef class StdParser(TextParser):
         return n
 
     cdef inline uint32_t few(self, uint8_t kind, const char *p, size_t size) except? 0 nogil:
-        """The number plus one of a thread or a site; 0 if its name is new and not plain."""
+        """The number plus one of a thread or a site; 0 if its name is new and unusual."""
         cdef uint64_t key
         cdef CacheLine *line
         if size > 8:
@@ -172,7 +172,7 @@ cdef class StdParser(TextParser):
         return found
 
     cdef bint name_child(self, const Sought *target) except -1 nogil:
-        """Threads are numbered in the order in which the text names them, so a child's turn comes with its line."""
+        """Number the threads in the order of the text: a child is numbered with the line that forks it."""
         if not find_sought(target, self.slots[FORK]):
             if not self.threads.can_add(target.name, target.size):
                 return False
@@ -196,7 +196,7 @@ cdef class StdParser(TextParser):
             site_column[i] = line.site
             found = find_sought(&line.target, self.slots[line.op])
             if not found:
-                # should the name be refused, the lines before it count
+                # if the name is refused, the lines before it still count
                 self.filled = filled + i
                 self.line += i
                 found = self.intern_target(line.op, line.target.name, line.target.size) + 1
@@ -208,7 +208,7 @@ cdef class StdParser(TextParser):
         return 0
 
     cdef size_t odd_line(self, const char *base, size_t at, size_t stop) except? 0 nogil:
-        """Read one line that is not plain; returns where the next one starts."""
+        """Parse one unusual line; returns where the next one starts."""
         cdef size_t size = <const char *> memchr(base + at, c"\n", stop - at) - (base + at)
         with gil:
             self.slow_line(PyBytes_FromStringAndSize(base + at, size))

@@ -1,5 +1,5 @@
 # cython: language_level=3
-"""What the text parsers share: where names get their numbers and events their columns."""
+"""C interface of `_text.pyx`, for the text parsers: looking up names, and adding events to the columns."""
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 

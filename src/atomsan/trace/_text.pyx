@@ -1,8 +1,8 @@
 # cython: language_level=3, freethreading_compatible=True
-"""The common ground of the text parsers.
+"""Base of the text parsers: turns lines into columns and names into numbers.
 
-A parser is fed pieces of text that end with a line and fills columns; whoever drives it takes the batch when it is full.
-Feeding and taking belong to one thread at a time; the loops themselves run without the interpreter lock.
+A parser is fed pieces of text that end with a line; its caller takes the batch when it is full. Only one thread may
+feed and take at a time; the loops run without the interpreter lock.
 """
 
 from array import array
@@ -21,21 +21,21 @@ from atomsan.errors import InputError
 from atomsan.trace.events import Batch
 
 
-# Batches whose memory is kept for another. From the parser to the end of a check there are as many at a time: one being
-# filled, one validated, one that waits for the checkers, one with them, and one that is done.
+# The number of batches whose memory is reused. So many are in use at a time during a check: one being filled, one being
+# validated, one that waits for the checkers, one being checked, and one that is done.
 MOST_KEPT = 5
 
 
 def references(columns):
-    """How many references there are to each column. A batch, or anything made from it, holds one more."""
+    """The number of references to each column. A batch, or anything made from it, has one more."""
     return [getrefcount(column) for column in columns]
 
 
 cdef class TextParser:
     """Symbols and columns; a subclass adds `read`, which fills the columns from lines.
 
-    Whoever drives a parser calls `feed` for each piece of the text, `take` whenever `feed` stopped before the end of
-    its piece, and after the last piece `finish`, with a `take` after every call of it that says there is more.
+    Call `feed` for each piece of the text, and `take` whenever it stopped before the end of its piece; after the last
+    piece call `finish` until it returns True, with a `take` after each call that returned False.
     """
 
     def __init__(self, symbols, size_t room, bint escapes=True):
@@ -56,7 +56,7 @@ cdef class TextParser:
         self.new_columns()
 
     def new_columns(self):
-        """Start a batch: in the memory of one that nobody holds any more, or else in new memory.
+        """Start a batch: in the memory of one that is no longer referenced, or else in new memory.
 
         Fresh memory costs a page fault for every page, together a fifth of the time of parsing.
         """
@@ -76,10 +76,10 @@ cdef class TextParser:
         self.filled = 0
 
     def feed(self, const uint8_t[::1] text, size_t start, size_t stop):
-        """Read the lines of text[start:stop]; returns where the first line stands that found no room any more.
+        """Parse the lines of text[start:stop]; returns where the first line starts for which the batch has no room.
 
-        text[stop - 1] must be a newline, and 64 bytes more must be readable. The error of a bad line comes when every
-        line before it has been read.
+        text[stop - 1] must be a newline, and 64 bytes more must be readable. The error of a bad line is raised after
+        all lines before it were parsed.
         """
         cdef const char *base = <const char *> &text[0]
         if memchr(base + start, 0, stop - start) != NULL:
@@ -99,7 +99,7 @@ cdef class TextParser:
             raise NotImplementedError   # a parser is one of the subclasses: each reads its own format
 
     cdef size_t before_nul(self, const char *base, size_t start, size_t stop) except? 0:
-        """Where the line with the first NUL starts. What stands before it is still read; the line itself is refused."""
+        """Where the line with the first NUL starts. The lines before it are parsed; the line itself is refused."""
         cdef size_t at = <const char *> memchr(base + start, 0, stop - start) - base
         while at > start and base[at - 1] != c"\n":
             at -= 1
@@ -108,7 +108,7 @@ cdef class TextParser:
         return at
 
     def finish(self):
-        """Add what was held back until it was known that no line follows. False if there is no room for all of it."""
+        """Add the events that were delayed until the last line. False if there is no room for all of them."""
         return True
 
     def take(self):
@@ -122,7 +122,7 @@ cdef class TextParser:
         return batch
 
     def line_of(self, uint64_t event):
-        """The line (from 1) that an event stands on."""
+        """The line (from 1) of an event."""
         at = bisect_right(self.jump_events, event) - 1
         if at < 0:
             return event + 1
@@ -160,7 +160,7 @@ cdef class TextParser:
         return (self.locations, self.locks, self.threads, self.regions, self.handovers)[op // 2]
 
     cdef int note_jump(self) except -1 nogil:
-        """Keep where the next event really stands, if it is not where one event a line would put it."""
+        """Keep the line of the next event, if it is not the one that one event a line would give."""
         if self.line + 1 != self.next_line:
             with gil:
                 self.jump_events.append(self.first + self.filled)
@@ -169,7 +169,7 @@ cdef class TextParser:
         return 0
 
     cdef int emit(self, uint32_t thread, uint8_t op, uint32_t target, uint32_t site) except -1 nogil:
-        """Add an event of the line being read (line + 1). The caller has seen to it that there is room."""
+        """Add an event of the line being parsed (line + 1). The caller must have made sure that there is room."""
         cdef size_t at = self.filled
         self.note_jump()
         self.thread_column[at] = thread

@@ -1,12 +1,12 @@
 # cython: language_level=3, freethreading_compatible=True
-"""Is a trace well-formed? One pass over the columns, a few operations an event.
+"""Validates a trace in one pass over the columns.
 
-The rules are those of DESIGN section 4: a lock is held by one thread at a time and released by its holder (re-entrant
-acquires are counted); begin and end match; a child's first event follows its fork and its last precedes its join. The
-numbers in the columns are checked too, so that every stage after this one may index its tables with them.
+The rules: a lock is held by one thread at a time and released by its holder (re-entrant acquires are counted); begin
+and end match; a child's first event follows its fork and its last precedes its join. The numbers in the columns are
+checked too, so that every later stage may index its tables with them.
 
-`check` stops at the first event that breaks a rule and says which rule by a number; `validation.py` has the words.
-`repair` goes on: it drops such an event, or closes the regions that an `end` skipped.
+`check` stops at the first event that breaks a rule and returns the number of the rule; `validation.py` has the
+messages. `repair` goes on: it drops such an event, or closes the regions that an `end` skipped.
 """
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
@@ -99,7 +99,7 @@ cdef class Validator:
         free(self.locks)
 
     def grow(self, symbols):
-        """Take note of how many symbols there are now."""
+        """Make room for the symbols there are now."""
         cdef uint32_t old, new, lock
         self.thread_limit = len(symbols.threads)
         self.site_limit = len(symbols.sites)

@@ -1,7 +1,7 @@
 # cython: language_level=3, freethreading_compatible=True
-"""Events as lines of text, STD or CSV: every symbol is spelled once, and a line is put together by copying.
+"""Writes events as lines of text, STD or CSV: every symbol is spelled once, and a line is made by copying spellings.
 
-A writer belongs to one thread at a time.
+A writer may be used by one thread at a time.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
@@ -48,7 +48,7 @@ cdef enum:
 
 
 cdef class Spellings:
-    """How a format spells the symbols of one kind. Those of a numbered run are not stored, but written as numbers."""
+    """The spellings of the symbols of one kind. Numbered sites are not stored, but written as numbers."""
 
     cdef NameTable names
     cdef object kind
@@ -98,7 +98,7 @@ cdef class Spellings:
         return 0
 
     cdef bint is_plain(self, const char *name, size_t size) noexcept:
-        """Whether the name is its own spelling. A lone `-` may mean something else, and an empty name needs thought."""
+        """Whether the name is its own spelling. A lone `-` and an empty name may not be: the format decides."""
         cdef size_t i
         for i in range(size):
             if self.is_sign[<uint8_t> name[i]]:
@@ -188,7 +188,7 @@ cdef class LineWriter:
                 while at < count and self.used < FLUSH_AT:
                     if not self.knows(thread[at], op[at], target[at]):
                         break
-                    # the names of a million locations do not fit any cache
+                    # prefetched: the names of a million locations fit no cache
                     if at + 2 * AHEAD < count and op[at + AHEAD] < OPS and op[at + 2 * AHEAD] < OPS:
                         (<Spellings> self.targets[op[at + 2 * AHEAD]]).fetch_offset(target[at + 2 * AHEAD])
                         (<Spellings> self.targets[op[at + AHEAD]]).fetch_spelling(target[at + AHEAD])
@@ -203,16 +203,16 @@ cdef class LineWriter:
                 self.flush()
 
     def flush(self):
-        """Hand to the stream what is still here."""
+        """Write the rest of the buffer to the stream."""
         left = memoryview(PyBytes_FromStringAndSize(self.buffer, self.used))
         self.used = 0
         while left:
-            # an unbuffered stream may take less than it is given; one that does not say how much took all
+            # an unbuffered stream may write less than it is given; one that returns None has written everything
             written = self.stream.write(left)
             left = left[len(left) if written is None else written :]
 
     cdef int make_room(self) except -1:
-        """Spell new symbols, and have room for the longest line there can be behind FLUSH_AT bytes."""
+        """Spell new symbols, and make room for the longest possible line after FLUSH_AT bytes."""
         cdef Spellings spellings
         cdef size_t longest = FIXED + self.columns
         for spellings in self.kinds:

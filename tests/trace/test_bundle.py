@@ -1,4 +1,4 @@
-"""The bundle and the Parquet archive: exact round trips, and every kind of damage."""
+"""Bundles and Parquet archives: exact round trips, and every kind of damage."""
 
 import json
 import os
@@ -40,7 +40,7 @@ def archive(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("suffix", [".atomtrace", ".parquet"])
-def test_a_text_comes_back_byte_for_byte(tmp_path: Path, suffix: str) -> None:
+def test_std_round_trip_is_byte_for_byte(tmp_path: Path, suffix: str) -> None:
     (tmp_path / "a.std").write_text(STD)
     write_trace(open_trace(tmp_path / "a.std", batch_events=64), tmp_path / f"b{suffix}")
     write_trace(open_trace(tmp_path / f"b{suffix}"), tmp_path / "c.std")
@@ -48,7 +48,7 @@ def test_a_text_comes_back_byte_for_byte(tmp_path: Path, suffix: str) -> None:
 
 
 @pytest.mark.parametrize("suffix", [".atomtrace", ".parquet"])
-def test_structure_is_kept(tmp_path: Path, suffix: str) -> None:
+def test_symbol_fields_survive_the_round_trip(tmp_path: Path, suffix: str) -> None:
     builder = TraceBuilder()
     builder.symbols.locations.intern("Account.balance#1", **{"object": "1", "class": "Account", "field": "balance"})
     builder.symbols.locations.intern("plain")
@@ -74,7 +74,7 @@ def test_structure_is_kept(tmp_path: Path, suffix: str) -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(traces())
-def test_any_trace_comes_back(tmp_path_factory: pytest.TempPathFactory, steps: list[Step]) -> None:
+def test_any_trace_survives_the_round_trip(tmp_path_factory: pytest.TempPathFactory, steps: list[Step]) -> None:
     builder = TraceBuilder()
     for step in steps:
         builder.add(step.thread, step.op, step.target, site=None if len(step.target) % 2 else step.target)
@@ -88,13 +88,13 @@ def test_any_trace_comes_back(tmp_path_factory: pytest.TempPathFactory, steps: l
     shutil.rmtree(directory)
 
 
-def test_an_empty_trace_comes_back(tmp_path: Path) -> None:
+def test_empty_trace_survives_the_round_trip(tmp_path: Path) -> None:
     for name in ("t.atomtrace", "t.parquet", "t.std", "t.csv", "t.trace", "t.std.gz", "t.std.zst"):
         TraceBuilder().build().save(tmp_path / name)
         assert len(atomsan.load(tmp_path / name)) == 0
 
 
-def test_sites_that_are_line_numbers_need_no_rows(tmp_path: Path) -> None:
+def test_numbered_sites_have_no_rows(tmp_path: Path) -> None:
     text = "".join(f"T|r(x)|{i}\n" for i in range(1, 3000))
     (tmp_path / "t.std").write_text(text)
     write_trace(open_trace(tmp_path / "t.std", batch_events=100), tmp_path / "t.atomtrace")
@@ -104,7 +104,7 @@ def test_sites_that_are_line_numbers_need_no_rows(tmp_path: Path) -> None:
     assert (tmp_path / "u.std").read_text() == text
 
 
-def test_other_tools_can_read_the_parts(bundle: Path, archive: Path) -> None:
+def test_files_are_readable_with_pyarrow_alone(bundle: Path, archive: Path) -> None:
     with pa.OSFile(str(bundle / "events.arrows")) as file:
         events = pa.ipc.open_stream(file).read_all()
     assert events.schema.names == ["thread", "op", "target", "site"]
@@ -114,7 +114,7 @@ def test_other_tools_can_read_the_parts(bundle: Path, archive: Path) -> None:
     assert (meta["format"], meta["complete"], meta["events"]) == ("atomtrace/1", True, 1000)
 
 
-def test_a_table_that_was_written_before_there_was_a_column_is_read(tmp_path: Path) -> None:
+def test_missing_nullable_column_is_accepted(tmp_path: Path) -> None:
     trace = atomsan.parse("T:begin(f) T:r(x) T:end(f)")
     trace.symbols.regions.set(0, "flow", "a get set")
     trace.symbols.regions.set(0, "entered", "callback")
@@ -138,7 +138,7 @@ def read(path: Path) -> tuple[int, bool, list[str]]:
     return sum(map(len, source.batches())), source.meta.complete, source.meta.warnings
 
 
-def test_a_cut_bundle_is_read_up_to_the_cut(bundle: Path) -> None:
+def test_cut_bundle_is_read_up_to_the_cut(bundle: Path) -> None:
     events = bundle / "events.arrows"
     whole = events.stat().st_size
     counts = set()
@@ -154,7 +154,7 @@ def test_a_cut_bundle_is_read_up_to_the_cut(bundle: Path) -> None:
     assert counts >= {0, 100, 500, 900}
 
 
-def test_a_recording_that_says_it_is_not_complete(bundle: Path) -> None:
+def test_incomplete_recording_gives_a_warning(bundle: Path) -> None:
     meta = json.loads((bundle / "meta.json").read_text())
     (bundle / "meta.json").write_text(json.dumps(meta | {"complete": False, "events": None}))
     assert read(bundle) == (1000, False, ["the recording was cut short: 1000 events are there"])
@@ -184,7 +184,7 @@ def change_meta(bundle: Path, **changes: object) -> None:
         (lambda b: cut(b / "variables.arrows", 0), "location number 0 is not in the table of locations"),
     ],
 )  # fmt: skip
-def test_a_damaged_bundle_is_refused(bundle: Path, damage: object, message: str) -> None:
+def test_damaged_bundle_is_refused(bundle: Path, damage: object, message: str) -> None:
     damage(bundle)  # type: ignore[operator]
     with pytest.raises(InputError, match=message) as caught:
         read(bundle)
@@ -192,7 +192,7 @@ def test_a_damaged_bundle_is_refused(bundle: Path, damage: object, message: str)
     assert "\n" not in str(caught.value)
 
 
-def test_numbers_that_no_table_has_are_refused(bundle: Path) -> None:
+def test_numbers_outside_the_symbol_tables_are_refused(bundle: Path) -> None:
     schema = pa.schema([("thread", pa.uint32()), ("op", pa.uint8()), ("target", pa.uint32()), ("site", pa.uint32())])
     for row, message in [
         ((0, 99, 0, 0), "operation 99 does not exist"),
@@ -211,8 +211,8 @@ def test_numbers_that_no_table_has_are_refused(bundle: Path) -> None:
                 list(open_trace(bundle, lenient=lenient).batches())
 
 
-def test_changed_bytes_are_noticed_or_harmless(bundle: Path) -> None:
-    """Whatever byte changes: the bundle is refused in one line, or read to a trace that is well-formed."""
+def test_flipped_bytes_are_refused_or_leave_a_well_formed_trace(bundle: Path) -> None:
+    """Whichever byte changes: the bundle is refused in one line, or read as a well-formed trace."""
     for part in ("events.arrows", "variables.arrows", "meta.json"):
         original = (bundle / part).read_bytes()
         for at in range(0, len(original), 11):
@@ -228,7 +228,7 @@ def test_changed_bytes_are_noticed_or_harmless(bundle: Path) -> None:
         (bundle / part).write_bytes(original)
 
 
-def test_a_damaged_archive_is_refused(archive: Path) -> None:
+def test_damaged_archive_is_refused(archive: Path) -> None:
     whole = archive.read_bytes()
     for size in (4, 12, len(whole) // 2, len(whole) - 1):
         archive.write_bytes(whole[:size])
@@ -244,7 +244,7 @@ def test_a_damaged_archive_is_refused(archive: Path) -> None:
             assert "\n" not in str(error)
 
 
-def test_a_parquet_file_of_somebody_else_is_refused(tmp_path: Path, archive: Path) -> None:
+def test_foreign_parquet_file_is_refused(tmp_path: Path, archive: Path) -> None:
     pq.write_table(pa.table({"a": [1]}), tmp_path / "foreign.parquet")
     with pytest.raises(InputError, match="a foreign schema"):
         atomsan.load(tmp_path / "foreign.parquet")
@@ -253,7 +253,7 @@ def test_a_parquet_file_of_somebody_else_is_refused(tmp_path: Path, archive: Pat
         atomsan.load(tmp_path / "bare.parquet")
 
 
-def test_a_cut_recording_stays_cut_when_converted(bundle: Path, tmp_path: Path) -> None:
+def test_incomplete_recording_stays_incomplete_when_converted(bundle: Path, tmp_path: Path) -> None:
     cut(bundle / "events.arrows", (bundle / "events.arrows").stat().st_size - 40)
     source = open_trace(bundle)
     write_trace(source, tmp_path / "again.atomtrace")
@@ -262,7 +262,7 @@ def test_a_cut_recording_stays_cut_when_converted(bundle: Path, tmp_path: Path) 
     assert not again.meta.complete
 
 
-def test_meta_survives(tmp_path: Path) -> None:
+def test_metadata_survives_the_round_trip(tmp_path: Path) -> None:
     trace = TraceBuilder().add("T", Op.READ, "x").build()
     trace.meta.program = "bank.py"
     trace.meta.command_line = ["bank.py", "--fast"]
@@ -278,8 +278,8 @@ def test_meta_survives(tmp_path: Path) -> None:
         assert (meta.fields, meta.followed) == ({"Account.log": ["Log"]}, {"Account": ["log"]})
 
 
-def test_what_is_known_is_there_after_a_flush(tmp_path: Path) -> None:
-    """Also if nobody ever comes to the end. What is large is not written each time."""
+def test_metadata_is_written_by_a_flush(tmp_path: Path) -> None:
+    """Even if the bundle is never finished. Large metadata is not written at every flush."""
     meta = TraceMeta("t", "recording")
     writer = BundleWriter(tmp_path, Symbols(), meta)
 

@@ -1,4 +1,4 @@
-"""The generator keeps its word: the same events for a seed, well-formed, and the truth it tells is true."""
+"""The trace generator: the same events for a seed, well-formed traces, and true answers."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def steps(generated: GeneratedSource) -> list[Step]:
 
 
 def short(kind: str, **given: Any) -> GeneratedSource:
-    """Small enough for the oracles, and with everything in it."""
+    """A trace small enough for the oracles that has every feature."""
     few = {"events": 60, "threads": 3, "locks": 2, "variables": 8, "handovers": 1, "region_length": 3}
     if kind == "violating":
         few["violations"] = 2
@@ -59,7 +59,7 @@ def digest(generated: GeneratedSource) -> str:
 
 
 def chosen(kind: str, number: int) -> GeneratorOptions:
-    """Options of every sort, by chance."""
+    """Randomly chosen options."""
     pick = random.Random(f"{kind} {number}").choice
     given = {
         "seed": number,
@@ -86,7 +86,7 @@ def chosen(kind: str, number: int) -> GeneratorOptions:
     return options_for(kind, **given)
 
 
-# ---- the same for the same seed
+# ---- determinism
 
 
 @pytest.mark.parametrize(
@@ -98,25 +98,25 @@ def chosen(kind: str, number: int) -> GeneratorOptions:
         ("random", "6aab21a9565f554b"),
     ],
 )
-def test_a_seed_gives_the_same_trace_for_ever(kind: str, expected: str) -> None:
-    """If this fails, what users generated before cannot be had again: change it only on purpose."""
+def test_trace_of_a_seed_never_changes(kind: str, expected: str) -> None:
+    """If this fails, users cannot generate their old traces again: change a digest only on purpose."""
     assert digest(short(kind, seed=7, events=2000)) == expected
 
 
 @pytest.mark.parametrize("kind", GENERATOR_KINDS)
-def test_batches_can_be_had_again(kind: str) -> None:
+def test_batches_can_be_taken_twice(kind: str) -> None:
     generated = short(kind)
     assert events(generated) == events(generated)
     assert generated.truth == generated.truth
 
 
 @pytest.mark.parametrize("kind", GENERATOR_KINDS)
-def test_seeds_differ(kind: str) -> None:
+def test_different_seeds_give_different_traces(kind: str) -> None:
     assert len({digest(short(kind, seed=seed)) for seed in range(20)}) == 20
 
 
 @pytest.mark.parametrize("kind", GENERATOR_KINDS)
-def test_where_batches_end_changes_nothing(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_batch_size_does_not_change_the_events(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = short(kind)
     expected = events(whole)
     monkeypatch.setattr(generator, "BATCH_EVENTS", 7)
@@ -127,11 +127,11 @@ def test_where_batches_end_changes_nothing(kind: str, monkeypatch: pytest.Monkey
     assert cut.truth == whole.truth
 
 
-# ---- an event source like any other
+# ---- the event source
 
 
 @pytest.mark.parametrize("kind", GENERATOR_KINDS)
-def test_columns_have_their_types_and_cannot_be_changed(kind: str) -> None:
+def test_columns_are_typed_and_read_only(kind: str) -> None:
     (batch,) = short(kind).batches()
     columns = (batch.thread, batch.op, batch.target, batch.site)
     assert [column.dtype for column in columns] == [np.uint32, np.uint8, np.uint32, np.uint32]
@@ -171,7 +171,7 @@ def test_meta_and_place() -> None:
 
 @pytest.mark.parametrize("kind", GENERATOR_KINDS)
 @pytest.mark.parametrize("sites", [10, 25, 1000])
-def test_a_site_has_one_operation(kind: str, sites: int) -> None:
+def test_each_site_has_one_operation(kind: str, sites: int) -> None:
     rows = events(short(kind, events=5000, sites=sites))
     operations = {(site, op) for _, op, _, site in rows}
     used = {site for site, _ in operations}
@@ -179,7 +179,7 @@ def test_a_site_has_one_operation(kind: str, sites: int) -> None:
     assert max(used) < sites
 
 
-# ---- every trace is well-formed, and of the length asked for
+# ---- well-formedness and length
 
 
 @pytest.mark.parametrize("kind", GENERATOR_KINDS)
@@ -210,7 +210,7 @@ def test_large_traces_are_well_formed(kind: str, given: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("kind", ["serializable", "violating"])
-def test_the_end_is_tidy(kind: str) -> None:
+def test_everything_is_closed_at_the_end(kind: str) -> None:
     for number in range(100):
         options = chosen(kind, number)
         ops = Counter(Op(op) for _, op, _, _ in events(generate(options)))
@@ -219,7 +219,7 @@ def test_the_end_is_tidy(kind: str) -> None:
         assert ops[Op.FORK] == ops[Op.JOIN] == min(options.threads - 1, options.events // 2)
 
 
-def test_a_random_trace_has_everything() -> None:
+def test_random_trace_has_every_operation_and_nesting() -> None:
     generated = generate(options_for("random", events=5000))
     trace = steps(generated)
     assert {op for _, op, _ in trace} == {op.word for op in Op}
@@ -234,13 +234,13 @@ def test_a_random_trace_has_everything() -> None:
     assert most["begin"] == 3, "regions do not nest as deep as they may"
 
 
-def test_random_traces_are_of_both_sorts() -> None:
-    """Tests that use them would be blind on one eye otherwise."""
+def test_random_traces_are_serializable_or_not() -> None:
+    """Otherwise the tests that use them would miss half of the errors."""
     answers = Counter(serializability.serializable(steps(short("random", events=30, seed=n))) for n in range(100))
     assert min(answers[True], answers[False]) > 15
 
 
-# ---- the truth is true
+# ---- the known answer
 
 
 def injected(truth: dict[str, Any]) -> set[tuple[str, int, int, int]]:
@@ -248,7 +248,7 @@ def injected(truth: dict[str, Any]) -> set[tuple[str, int, int, int]]:
 
 
 @pytest.mark.parametrize("kind", KNOWN_KINDS)
-def test_the_truth_by_definition(kind: str) -> None:
+def test_truth_agrees_with_the_oracles(kind: str) -> None:
     for number in range(400):
         options = chosen(kind, number)
         generated = generate(options)
@@ -266,7 +266,7 @@ def test_the_truth_by_definition(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KNOWN_KINDS)
 def test_handovers_close_no_cycle(kind: str) -> None:
-    """They are rare, so it takes longer traces to see one."""
+    """Hand-overs are rare, so that only longer traces have some."""
     for seed in range(60):
         generated = short(
             kind, seed=seed, events=150, threads=4, locks=6, region_length=6, region_locks=3.0, burst=2.0, unary=0.0
@@ -278,7 +278,7 @@ def test_handovers_close_no_cycle(kind: str) -> None:
         assert serializability.serializable(trace) is generated.truth["serializable"]
 
 
-def test_an_injected_violation_is_where_the_truth_says() -> None:
+def test_truth_has_the_events_of_an_injected_violation() -> None:
     for seed in range(50):
         generated = short("violating", seed=seed)
         trace = steps(generated)
@@ -293,7 +293,7 @@ def test_an_injected_violation_is_where_the_truth_says() -> None:
             assert any(begin < one["events"][0] for begin in begins)
 
 
-def test_truth_is_json_and_comes_at_the_end() -> None:
+def test_truth_is_json_and_available_only_at_the_end() -> None:
     generated = short("violating", seed=1)
     batches = generated.batches()
     next(batches)
@@ -307,7 +307,7 @@ def test_truth_is_json_and_comes_at_the_end() -> None:
     assert list(truth["injected"][0]) == ["thread", "transaction", "region", "variable", "events"]
 
 
-def test_nothing_is_known_of_a_random_trace() -> None:
+def test_truth_of_a_random_trace_is_unknown() -> None:
     generated = short("random", seed=5)
     events(generated)
     assert generated.truth == {
@@ -328,13 +328,13 @@ def test_violations_are_spread_over_the_trace() -> None:
     assert places == list(range(10))
 
 
-def test_violations_can_come_late() -> None:
+def test_violations_from_delays_the_violations() -> None:
     generated = generate(options_for("violating", events=100_000, violations=10, violations_from=0.9))
     events(generated)
     assert min(one["events"][0] for one in generated.truth["injected"]) >= 90_000
 
 
-def test_a_trace_can_be_nothing_but_violations() -> None:
+def test_trace_with_only_violations() -> None:
     generated = generate(options_for("violating", events=5 * 20 + 2 * 2, threads=3, violations=20, locks=0))
     trace = steps(generated)
     assert Counter(op for _, op, _ in trace) == {
@@ -348,7 +348,7 @@ def test_a_trace_can_be_nothing_but_violations() -> None:
     assert len(violating.violations(trace)) == generated.truth["violations"] == 20
 
 
-def test_the_long_region_is_open_from_the_first_event_to_the_last_and_always_read_from() -> None:
+def test_long_region_spans_the_trace_and_is_always_read_from() -> None:
     generated = generate(options_for("long-region", events=20_000, threads=4, variables=400))
     trace = steps(generated)
     assert trace[0] == ("T0", "begin", "m0")
@@ -364,7 +364,7 @@ def test_the_long_region_is_open_from_the_first_event_to_the_last_and_always_rea
     assert max(later - sooner for sooner, later in itertools.pairwise([0, *edges, len(trace)])) < 500
 
 
-# ---- the options do what they say
+# ---- options
 
 
 def shares(options: GeneratorOptions) -> dict[str, float]:
@@ -409,13 +409,13 @@ def shares(options: GeneratorOptions) -> dict[str, float]:
         ("burst", 10.0, 2.0),
     ],
 )
-def test_an_option_shows_in_the_trace(option: str, value: float, tolerance: float) -> None:
+def test_option_changes_the_share_in_the_trace(option: str, value: float, tolerance: float) -> None:
     options = options_for("serializable", events=30_000, threads=10, locks=100, **{option: value})
     assert shares(options)[option] == pytest.approx(value, abs=tolerance)
 
 
 def test_locality() -> None:
-    """Own variables stand between those of locks and the shared ones, and no two threads meet in them."""
+    """Variables of one thread are numbered between those of locks and the shared ones, and have one user each."""
     options = options_for("serializable", events=50_000, variables=1000, locality=0.4, read_share=1.0)
     rows = [row for row in events(generate(options)) if row[1] <= Op.WRITE]
     users: dict[int, set[int]] = {}
@@ -427,7 +427,7 @@ def test_locality() -> None:
     assert sum(row[2] in own for row in rows) / len(rows) == pytest.approx(0.4, abs=0.02)
 
 
-def test_regions_really_interleave() -> None:
+def test_regions_interleave() -> None:
     trace = steps(generate(options_for("serializable", events=5000)))
     inside: Counter[str] = Counter()
     together = 0
@@ -441,7 +441,7 @@ def test_regions_really_interleave() -> None:
 
 
 @pytest.mark.parametrize("name", BENCHMARKS)
-def test_a_preset_has_the_proportions_of_its_benchmark(name: str) -> None:
+def test_preset_has_the_proportions_of_its_benchmark(name: str) -> None:
     row = BENCHMARKS[name]
     scale = min(1.0, 40_000 / row.events)
     options = preset(name, scale=scale)
@@ -457,14 +457,14 @@ def test_a_preset_has_the_proportions_of_its_benchmark(name: str) -> None:
     assert all(one["events"][0] >= 0.9 * options.events for one in generated.truth["injected"])
 
 
-def test_presets_are_table_1() -> None:
+def test_presets_are_the_benchmarks_of_table_1() -> None:
     assert " ".join(BENCHMARKS) == (
         "avrora elevator hedc luindex lusearch moldyn montecarlo philo pmd raytracer sor sunflow tsp xalan"
     )
     assert [name for name, row in BENCHMARKS.items() if row.atomic] == ["elevator", "philo", "raytracer"]
 
 
-def test_a_tiny_scale_leaves_something() -> None:
+def test_tiny_scale_has_a_minimum_of_events() -> None:
     assert {name: preset(name, scale=1e-9).events for name in ("avrora", "philo")} == {
         "avrora": 1000,
         "philo": 613,
@@ -473,7 +473,7 @@ def test_a_tiny_scale_leaves_something() -> None:
     assert preset("hedc", scale=1, seed=9).seed == 9
 
 
-# ---- what cannot be is refused
+# ---- refused options
 
 
 @pytest.mark.parametrize(
@@ -522,6 +522,6 @@ def test_bad_options_are_refused(make: Callable[[], GeneratorOptions], message: 
         make()
 
 
-def test_options_stay_as_they_are() -> None:
+def test_options_are_immutable() -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
         GeneratorOptions().events = 3  # type: ignore[misc]

@@ -1,4 +1,4 @@
-"""Symbol storage and interning: exact whatever the names look like, and refused beyond the limit."""
+"""Name tables and interning: any names, and the limit on their number."""
 
 import pytest
 from hypothesis import given
@@ -11,7 +11,7 @@ names = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]
 
 
 @given(st.lists(names, unique=True, max_size=300))
-def test_every_name_keeps_its_number(chosen: list[str]) -> None:
+def test_each_name_keeps_its_number(chosen: list[str]) -> None:
     table = NameTable()
     assert [table.intern(name) for name in chosen] == list(range(len(chosen)))
     assert [table.find(name) for name in chosen] == list(range(len(chosen)))
@@ -19,21 +19,21 @@ def test_every_name_keeps_its_number(chosen: list[str]) -> None:
 
 
 @given(st.lists(names, unique=True, max_size=50), names)
-def test_a_name_that_was_never_added_is_not_found(chosen: list[str], other: str) -> None:
+def test_unknown_name_is_not_found(chosen: list[str], other: str) -> None:
     table = NameTable()
     for name in chosen:
         table.add(name)
     assert table.find(other) == (chosen.index(other) if other in chosen else None)
 
 
-def test_names_around_the_twelve_bytes_that_fit_a_slot() -> None:
+def test_names_around_the_slot_size_of_twelve_bytes() -> None:
     table = NameTable()
     chosen = ["x" * size for size in range(40)] + ["x" * size + "y" for size in range(40)]
     assert [table.intern(name) for name in chosen] == list(range(80))
     assert [table.intern(name) for name in chosen] == list(range(80))
 
 
-def test_a_hundred_thousand_names_survive_the_growth_of_the_table() -> None:
+def test_names_survive_growing_the_table() -> None:
     interner = Interner(NameTable())
     for i in range(100_000):
         assert interner.spelled(b"V%d" % i) == i
@@ -42,7 +42,7 @@ def test_a_hundred_thousand_names_survive_the_growth_of_the_table() -> None:
 
 
 @pytest.mark.parametrize("limit", [0, 1, 3])
-def test_one_name_more_than_the_limit_is_refused(limit: int) -> None:
+def test_name_beyond_the_limit_is_refused(limit: int) -> None:
     table = NameTable(limit)
     for i in range(limit):
         table.intern(f"n{i}")
@@ -51,14 +51,14 @@ def test_one_name_more_than_the_limit_is_refused(limit: int) -> None:
     assert len(table) == limit
 
 
-def test_the_limit_holds_for_numbered_sites_too() -> None:
+def test_limit_includes_numbered_sites() -> None:
     interner = Interner(NameTable(3))
     assert [interner.spelled_site(b"%d" % i) for i in (5, 6, 7)] == [0, 1, 2]
     with pytest.raises(InputError, match="more than 3"):
         interner.spelled_site(b"8")
 
 
-def test_different_spellings_of_one_name_are_one_symbol() -> None:
+def test_escaped_and_plain_spelling_are_one_symbol() -> None:
     interner = Interner(NameTable())
     assert interner.spelled(b"A") == interner.spelled(b"%41") == 0
     assert interner.spelled(b"%42") == interner.spelled(b"B") == interner.spelled(b"%42") == 1
@@ -66,26 +66,26 @@ def test_different_spellings_of_one_name_are_one_symbol() -> None:
     assert list(interner.names) == ["A", "B", "%41"]
 
 
-def test_a_percent_sign_that_starts_no_escape_is_itself() -> None:
+def test_percent_sign_without_digits_is_no_escape() -> None:
     interner = Interner(NameTable())
     assert interner.spelled(b"100%") == interner.spelled(b"100%25") == 0
     assert interner.names[0] == "100%"
 
 
 @pytest.mark.parametrize("spelling", [b"\xff", b"a\xc3", b"%FF", b"\xed\xa0\x80"])
-def test_a_name_that_is_not_utf8_is_refused(spelling: bytes) -> None:
+def test_name_that_is_not_utf8_is_refused(spelling: bytes) -> None:
     with pytest.raises(InputError, match="not valid UTF-8"):
         Interner(NameTable()).spelled(spelling)
 
 
-def test_an_escaped_nul_is_refused() -> None:
+def test_escaped_nul_is_refused() -> None:
     interner = Interner(NameTable())
     interner.spelled(b"a")
     with pytest.raises(InputError, match="NUL"):
         interner.spelled(b"a%00")
 
 
-def test_a_run_of_numbers_takes_no_memory() -> None:
+def test_consecutive_numbers_take_no_memory() -> None:
     interner = Interner(NameTable())
     before = interner.names.memory()
     assert [interner.spelled_site(b"%d" % i) for i in range(7, 200_000)] == list(range(200_000 - 7))
@@ -97,14 +97,14 @@ def test_a_run_of_numbers_takes_no_memory() -> None:
 
 
 @given(st.lists(st.one_of(st.integers(0, 20).map(str), st.sampled_from(["a", "007", "x.py:3", "99999999999"]))))
-def test_sites_that_leave_the_run_are_still_exact(spellings: list[str]) -> None:
+def test_sites_after_consecutive_numbers_are_exact(spellings: list[str]) -> None:
     interner = Interner(NameTable())
     numbers = [interner.spelled_site(spelling.encode()) for spelling in spellings]
     assert [interner.names[number] for number in numbers] == spellings
     assert len(interner.names) == len(set(spellings))
 
 
-def test_a_long_run_that_ends_is_kept_as_a_run() -> None:
+def test_consecutive_numbers_stay_compact_when_other_names_follow() -> None:
     interner = Interner(NameTable())
     for i in range(70_000):
         interner.spelled_site(b"%d" % i)
@@ -116,7 +116,7 @@ def test_a_long_run_that_ends_is_kept_as_a_run() -> None:
 
 
 @given(st.lists(names, unique=True, max_size=60), st.integers(0, 60))
-def test_stored_names_can_be_moved_to_another_table(chosen: list[str], cut: int) -> None:
+def test_stored_names_can_be_loaded_into_another_table(chosen: list[str], cut: int) -> None:
     table = NameTable()
     for name in chosen:
         table.add(name)

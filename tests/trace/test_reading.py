@@ -1,4 +1,4 @@
-"""Opening: which format it is, how it is compressed, and what can go wrong with a file."""
+"""Opening a trace: detection of format and compression, and errors of files and streams."""
 
 import gzip
 import io
@@ -43,7 +43,7 @@ STD = "".join(f"T{i % 3}|r(V{i % 7})|{i % 5}\n" for i in range(1000)).encode()
         (b"what is this", "x.rr", "rr"),
     ],
 )
-def test_formats_are_told_by_content_first(head: bytes, name: str, format: str | None) -> None:
+def test_format_is_detected_by_content_first(head: bytes, name: str, format: str | None) -> None:
     assert detect(head, name) == format
 
 
@@ -60,7 +60,7 @@ def two_members(data: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress, two_members, zstd])
-def test_compression_is_told_by_content(tmp_path: Path, pack: object) -> None:
+def test_compression_is_detected_by_content(tmp_path: Path, pack: object) -> None:
     path = tmp_path / "trace"
     path.write_bytes(pack(STD))  # type: ignore[operator]
     assert len(atomsan.load(path)) == 1000
@@ -80,7 +80,7 @@ def test_cut_compressed_data_is_refused(tmp_path: Path, pack: object, name: str)
 
 
 def test_damaged_gzip_data_is_refused(tmp_path: Path) -> None:
-    """gzip carries a checksum, so no changed byte goes unnoticed once the header is past."""
+    """gzip has a checksum, so every changed byte after the header is detected."""
     whole = gzip.compress(STD * 50)
     for at in range(12, len(whole), 29):
         damaged = bytearray(whole)
@@ -90,7 +90,7 @@ def test_damaged_gzip_data_is_refused(tmp_path: Path) -> None:
             atomsan.load(tmp_path / "t.std")
 
 
-def test_what_is_no_trace(tmp_path: Path) -> None:
+def test_input_that_is_no_trace_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no such file"):
         atomsan.load(tmp_path / "absent.std")
     with pytest.raises(InputError, match="not a trace bundle"):
@@ -104,7 +104,7 @@ def test_what_is_no_trace(tmp_path: Path) -> None:
         atomsan.load(tmp_path / "t", format="bundle")
 
 
-def test_a_file_that_shrinks_while_it_is_read(tmp_path: Path) -> None:
+def test_file_that_shrinks_while_being_read_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "t.std"
     path.write_bytes(STD * 1000)
     source = open_trace(path, batch_events=1000)
@@ -115,7 +115,7 @@ def test_a_file_that_shrinks_while_it_is_read(tmp_path: Path) -> None:
         list(batches)
 
 
-def test_a_file_that_vanishes_while_it_is_read_is_still_read(tmp_path: Path) -> None:
+def test_file_deleted_while_being_read_is_read_to_its_end(tmp_path: Path) -> None:
     path = tmp_path / "t.std"
     path.write_bytes(STD * 1000)
     source = open_trace(path)
@@ -123,7 +123,7 @@ def test_a_file_that_vanishes_while_it_is_read_is_still_read(tmp_path: Path) -> 
     assert sum(map(len, source.batches())) == 1_000_000
 
 
-def test_a_pipe(tmp_path: Path) -> None:
+def test_named_pipe_is_read(tmp_path: Path) -> None:
     path = tmp_path / "pipe"
     os.mkfifo(path)
     writer = threading.Thread(target=lambda: path.write_bytes(STD * 3000))
@@ -132,7 +132,7 @@ def test_a_pipe(tmp_path: Path) -> None:
     writer.join()
 
 
-def test_chunks_of_every_size_give_the_same_events(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_chunk_size_does_not_change_the_events(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = list(atomsan.parse(STD, format="std"))
     monkeypatch.setattr("atomsan.trace.reading.MAX_LINE", 100)
     for chunk in (13, 14, 50, 100, 1001):
@@ -140,7 +140,7 @@ def test_chunks_of_every_size_give_the_same_events(tmp_path: Path, monkeypatch: 
         assert list(atomsan.parse(STD, format="std")) == whole
 
 
-def test_an_abandoned_reading_leaves_no_thread_behind(tmp_path: Path) -> None:
+def test_abandoned_source_leaves_no_thread(tmp_path: Path) -> None:
     path = tmp_path / "t.std"
     path.write_bytes(STD * 1000)
     batches = open_trace(path, batch_events=1000).batches()
@@ -152,7 +152,7 @@ def test_an_abandoned_reading_leaves_no_thread_behind(tmp_path: Path) -> None:
             assert not thread.is_alive()
 
 
-def test_progress_of_a_compressed_file_is_that_of_the_file(tmp_path: Path) -> None:
+def test_progress_is_measured_in_compressed_bytes(tmp_path: Path) -> None:
     packed = gzip.compress(STD * 2000)
     (tmp_path / "t.gz").write_bytes(packed)
     data = ByteInput(tmp_path / "t.gz")
@@ -163,18 +163,18 @@ def test_progress_of_a_compressed_file_is_that_of_the_file(tmp_path: Path) -> No
     data.close()
 
 
-def test_an_open_text_stream_is_refused_clearly() -> None:
+def test_text_stream_is_refused() -> None:
     with pytest.raises(InputError, match="binary"):
         atomsan.load(io.StringIO("T|r(x)|1\n"))  # type: ignore[arg-type]
 
 
-def test_a_stream_that_was_handed_in_stays_open(tmp_path: Path) -> None:
+def test_stream_of_the_caller_stays_open(tmp_path: Path) -> None:
     stream = io.BytesIO(STD)
     assert len(atomsan.load(stream)) == 1000
     assert not stream.closed
 
 
-def test_the_notation_is_for_small_traces(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_size_of_the_notation_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("atomsan.trace.reading.MAX_NOTATION", 1000)
     with pytest.raises(InputError, match="longer than the 1000 bytes"):
         atomsan.parse("T:r(x) " * 1000)

@@ -1,4 +1,4 @@
-"""The region stage: what is dropped, what is split, and that events still lead back to the input."""
+"""The region stage: dropping and splitting regions, and the places of the events that are left."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_dropping(line: str, globs: str, left: str, size: int) -> None:
             "T:begin(a) T:r(x) T:join(U) T:w(x) T:end(a)",
             "T:begin(a) T:r(x) T:end(a) T:join(U) T:begin(a) T:w(x) T:end(a)",
         ),
-        # a condition's wait: the acquire belongs to what follows
+        # a condition's wait: the acquire belongs to the second part
         (
             "T:begin(a) T:acq(l) T:rel(l) T:take(h) T:acq(l) T:rel(l) T:end(a)",
             "T:begin(a) T:acq(l) T:rel(l) T:end(a) T:take(h) T:begin(a) T:acq(l) T:rel(l) T:end(a)",
@@ -92,9 +92,9 @@ def test_dropping(line: str, globs: str, left: str, size: int) -> None:
             "T:begin(a) T:take(h) T:begin(b) T:end(b) T:end(a)",
             "T:begin(a) T:end(a) T:take(h) T:begin(a) T:begin(b) T:end(b) T:end(a)",
         ),
-        # other threads' regions, and waits outside regions, are none of its business
+        # other threads' regions, and waits outside regions, change nothing
         ("T:begin(a) U:take(h) T:end(a)", "T:begin(a) U:take(h) T:end(a)"),
-        # what is no wait
+        # no waits
         ("T:begin(a) T:post(h) T:fork(U) T:acq(l) T:rel(l)", "T:begin(a) T:post(h) T:fork(U) T:acq(l) T:rel(l)"),
     ],
 )
@@ -105,7 +105,7 @@ def test_splitting(line: str, split: str, size: int) -> None:
 
 
 def built(line: str, **origins: str) -> Trace:
-    """A trace whose regions have origins."""
+    """A trace with the origins of its regions."""
     builder = TraceBuilder()
     for region, origin in origins.items():
         builder.symbols.regions.intern(region, origin=origin)
@@ -113,32 +113,32 @@ def built(line: str, **origins: str) -> Trace:
 
 
 @pytest.mark.parametrize("origin", ["function", "loop", "statement", "lock-block", "annotated", "foreign"])
-def test_only_regions_of_ours_are_split(origin: str) -> None:
+def test_only_regions_chosen_by_the_recorder_are_split(origin: str) -> None:
     line = "T:begin(a) T:r(x) T:take(h) T:w(x) T:end(a)"
     split = notation(AtomicRegionSource(built(line, a=origin))) != line
     assert split == (origin not in ("annotated", "foreign"))
 
 
-def test_what_is_around_a_region_that_stays_whole_stays_whole() -> None:
+def test_regions_around_a_whole_region_stay_whole() -> None:
     line = "T:begin(a) T:begin(b) T:begin(c) T:take(h) T:r(x)"
     source = AtomicRegionSource(built(line, a="function", b="annotated", c="function"))
     assert notation(source) == "T:begin(a) T:begin(b) T:begin(c) T:end(c) T:take(h) T:begin(c) T:r(x)"
 
 
-def test_a_region_that_is_dropped_is_not_split() -> None:
+def test_dropped_region_is_not_split() -> None:
     line = "T:begin(a) T:begin(b) T:take(h) T:r(x) T:end(b) T:end(a)"
     source = AtomicRegionSource(atomsan.parse(line), excluding("a").is_atomic, split_all=True)
     assert notation(source) == "T:begin(b) T:end(b) T:take(h) T:begin(b) T:r(x) T:end(b)"
 
 
-def test_with_nothing_to_do_the_batches_pass_through() -> None:
+def test_batches_pass_through_if_nothing_changes() -> None:
     trace = atomsan.parse("T:begin(a) T:take(h) T:end(a)")
     (batch,) = AtomicRegionSource(trace, excluding("b").is_atomic).batches()
     (original,) = trace.batches()
     assert batch.op.base is original.op.base or batch.op is original.op
 
 
-def test_names_are_looked_at_once() -> None:
+def test_each_region_is_decided_once() -> None:
     asked = []
 
     def is_atomic(region: str, origin: str) -> bool:
@@ -151,7 +151,7 @@ def test_names_are_looked_at_once() -> None:
 
 
 def reference(events: list[Event], dropped: set[str], *, split: bool) -> list[tuple[int, Event]]:
-    """The stage by its definition: (index in the input, event)."""
+    """The expected result, by the definition of the stage: (index in the input, event)."""
     stacks: dict[str, list[list[object]]] = {}
     out: list[tuple[int, Event]] = []
     for i, event in enumerate(events):
@@ -180,7 +180,7 @@ def reference(events: list[Event], dropped: set[str], *, split: bool) -> list[tu
 
 
 @pytest.mark.parametrize("split", [True, False])
-def test_against_the_definition_in_any_batches(split: bool) -> None:
+def test_regions_agree_with_the_definition_in_any_batches(split: bool) -> None:
     rng = random.Random(11)
     for _ in range(400):
         builder = TraceBuilder()
@@ -203,7 +203,7 @@ def test_against_the_definition_in_any_batches(split: bool) -> None:
         assert source.events == len(trace)
 
 
-def test_what_is_around_the_regions_of_a_program_stays_only_if_named() -> None:
+def test_outer_regions_are_kept_only_if_named() -> None:
     builder = TraceBuilder()
     builder.symbols.regions.intern("main", origin="outer")
     for op, target in (("begin", "main"), ("begin", "f"), ("r", "x"), ("take", "h"), ("end", "f"), ("end", "main")):

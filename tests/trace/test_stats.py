@@ -1,4 +1,4 @@
-"""The counts, compared with those that plain Python makes of the same events."""
+"""The counts of `atomsan stats`, compared with counts in plain Python."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def stats_of(notation: str) -> Stats:
 
 
 def expected(events: Iterable[atomsan.trace.events.Event]) -> dict[str, object]:
-    """From the definitions, in the slowest way."""
+    """The counts by their definitions."""
     ops: Counter[Op] = Counter()
     used: dict[str, set[str]] = defaultdict(set)
     touched: dict[str, set[str]] = defaultdict(set)
@@ -81,7 +81,7 @@ def found(stats: Stats) -> dict[str, object]:
 
 @settings(max_examples=300)
 @given(traces())
-def test_any_trace(steps: list[Step]) -> None:
+def test_counts_of_any_trace_are_those_of_plain_python(steps: list[Step]) -> None:
     builder = atomsan.TraceBuilder()
     for step in steps:
         builder.add(step.thread, step.op, step.target)
@@ -89,7 +89,7 @@ def test_any_trace(steps: list[Step]) -> None:
     assert found(count(trace)) == expected(trace)
 
 
-def test_batches_of_any_size_give_the_same() -> None:
+def test_batch_size_does_not_change_the_counts() -> None:
     from atomsan.trace.generator import generate, options_for
 
     source = generate(options_for("random", events=3000, threads=6))
@@ -100,7 +100,7 @@ def test_batches_of_any_size_give_the_same() -> None:
     assert counter.result() == count(source)
 
 
-def test_symbols_that_appear_late() -> None:
+def test_symbols_of_later_batches_are_counted() -> None:
     lines = [f"T{i % 40}|{'rw'[i % 2]}(V{i})|1\nT{i % 40}|r(V{i // 2})|2" for i in range(500)]
     trace = atomsan.parse("\n".join(lines), format="std")
     assert found(count(trace)) == expected(trace)
@@ -124,23 +124,23 @@ def test_longest_region(notation: str, length: int, where: tuple[object, ...]) -
     assert (longest.region, longest.thread, longest.first_event, longest.ended) == where
 
 
-def test_where_the_longest_region_began() -> None:
+def test_place_and_site_of_the_longest_region() -> None:
     trace = atomsan.parse("T1|r(x)|-\n\nT1|begin(m)|bank.py:12\nT1|r(x)|-\n", format="std")
     longest = count(trace).longest_region
     assert longest is not None
     assert (longest.place, longest.site) == ("the text:3", "bank.py:12")
 
 
-def test_no_events() -> None:
+def test_counts_of_an_empty_trace() -> None:
     stats = stats_of("")
     assert (stats.events, stats.threads, stats.longest_region) == (0, 0, None)
 
 
-def test_a_thread_that_was_only_forked_is_one() -> None:
+def test_forked_thread_without_events_is_counted() -> None:
     assert stats_of("T1:fork(T2) T1:join(T2)").threads == 2
 
 
-def test_symbols_that_no_event_uses_do_not_count() -> None:
+def test_unused_symbols_are_not_counted() -> None:
     trace = atomsan.parse("T1:r(x) T2:w(y) T2:acq(l)")
     stats = count(trace[:1])
     assert (stats.threads, stats.locations, stats.locks) == (1, 1, 0)
@@ -153,7 +153,7 @@ def test_events_per_second() -> None:
     assert count(trace).events_per_second == 6
 
 
-def test_a_count_that_is_stopped_is_not_complete() -> None:
+def test_stopped_count_is_incomplete() -> None:
     trace = atomsan.parse("T1:r(x)")
     counter = StatsCounter(trace)
     counter.stop()

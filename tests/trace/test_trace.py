@@ -1,4 +1,4 @@
-"""A trace in memory: events, slices, and the builder."""
+"""A trace in memory, its slices, and the trace builder."""
 
 import pytest
 
@@ -19,7 +19,7 @@ def test_events_have_names() -> None:
         trace[5]
 
 
-def test_a_slice_is_a_trace_that_shares_everything() -> None:
+def test_slice_shares_columns_and_symbols() -> None:
     trace = atomsan.parse(LINE)
     part = trace[1:4]
     assert part.notation() == "T1:r(x)@a.py:3 T2:w(x) T1:w(x)"
@@ -29,7 +29,7 @@ def test_a_slice_is_a_trace_that_shares_everything() -> None:
         trace[::2]
 
 
-def test_columns_cannot_be_changed() -> None:
+def test_columns_are_read_only() -> None:
     for trace in (atomsan.parse(LINE), atomsan.parse("T|r(x)|1\n", format="std")):
         for batch in trace.batches():
             for column in (batch.thread, batch.op, batch.target, batch.site):
@@ -37,7 +37,7 @@ def test_columns_cannot_be_changed() -> None:
                     column[0] = 0
 
 
-def test_sites_with_a_file_are_taken_apart() -> None:
+def test_site_names_are_split_into_file_line_and_column() -> None:
     trace = atomsan.parse(LINE)
     assert trace.symbols.sites.site(0) == ("a.py:3", "a.py", 3, None, None, None, None)
     for name, parts in {
@@ -62,17 +62,17 @@ def test_sites_with_a_file_are_taken_apart() -> None:
         (("T", "r", "a\0b"), "NUL"),
     ],
 )
-def test_the_builder_refuses_what_no_format_could_carry(event: tuple[str, str, str], message: str) -> None:
+def test_builder_refuses_names_that_no_format_can_store(event: tuple[str, str, str], message: str) -> None:
     with pytest.raises(InputError, match=message):
         TraceBuilder().add(*event)
 
 
-def test_unknown_structure_is_a_mistake_of_the_program() -> None:
+def test_unknown_field_raises_key_error() -> None:
     with pytest.raises(KeyError, match="colour"):
         TraceBuilder().symbols.locks.intern("l", colour="red")
 
 
-def test_more_symbols_than_a_column_can_number_are_refused() -> None:
+def test_more_symbols_than_the_limit_are_refused() -> None:
     from atomsan.trace._std import StdParser
     from atomsan.trace.symbols import Symbols
 

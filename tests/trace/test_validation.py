@@ -1,4 +1,4 @@
-"""Well-formedness: the compiled validator against the definition, the words of each refusal, and repair."""
+"""Validation: the compiled validator against the oracle, the message of each rule, and repairs."""
 
 import io
 import random
@@ -18,7 +18,7 @@ from oracles.model import Step
 from oracles.wellformed import offence
 from strategies import random_steps, traces
 
-# rule by rule: a trace, what is said about it, and what leniency makes of it
+# of each rule: a trace that breaks it, the message, and the repaired trace
 BROKEN = [
     ("T:rel(l)", "event 0: T releases lock l, which nobody holds", ""),
     ("T:acq(l) U:rel(l)", "event 1: U releases lock l, which T has held since event 0", "T:acq(l)"),
@@ -52,7 +52,7 @@ WELL_FORMED = [
 
 
 @pytest.mark.parametrize(("line", "message", "repaired"), BROKEN)
-def test_each_rule_has_its_words_and_its_repair(line: str, message: str, repaired: str) -> None:
+def test_message_and_repair_of_each_rule(line: str, message: str, repaired: str) -> None:
     with pytest.raises(InputError) as caught:
         atomsan.parse(line)
     assert str(caught.value) == f"the text: {message}"
@@ -65,13 +65,13 @@ def test_well_formed(line: str) -> None:
     assert len(atomsan.parse(line, lenient=True)) == len(line.split())
 
 
-def test_a_nameless_end_closes_any_region_and_a_nameless_begin_wants_one() -> None:
+def test_nameless_end_closes_any_region_but_named_end_closes_no_nameless_one() -> None:
     atomsan.parse("T|begin(m)|1\nT|end()|2\n", format="std")
     with pytest.raises(InputError, match="T ends m, but is inside a region"):
         atomsan.parse("T|begin()|1\nT|end(m)|2\n", format="std")
 
 
-def test_the_report_says_what_was_done_how_often_and_where_first() -> None:
+def test_repairs_are_reported_with_count_and_first_place() -> None:
     source = open_trace(io.BytesIO(b"T|r(x)|1\nT|rel(l)|1\nT|rel(l)|1\nT|end(m)|1\n"), lenient=True)
     assert sum(map(len, source.batches())) == 1
     assert source.repairs.lines() == [
@@ -81,7 +81,7 @@ def test_the_report_says_what_was_done_how_often_and_where_first() -> None:
     ]
 
 
-def test_events_of_a_repaired_trace_are_found_in_the_source() -> None:
+def test_events_of_a_repaired_trace_have_their_places() -> None:
     text = b"T|rel(l)|1\nT|begin(a)|1\nT|begin(b)|1\nT|end(a)|1\nT|rel(l)|1\nT|r(x)|1\n"
     source = open_trace(io.BytesIO(text), lenient=True, batch_events=2)
     trace = Trace.from_source(source)
@@ -104,7 +104,7 @@ def test_generated_traces_are_well_formed(steps: list[Step]) -> None:
 
 
 def arbitrary_steps(rng: random.Random) -> list[Step]:
-    """Steps with no regard for any rule, few enough names that rules are kept and broken alike."""
+    """Random steps with so few names that they keep and break every rule."""
     words = [op.word for op in Op]
     names = {"threads": "TUV", "locations": "xy", "locks": "lm", "regions": "ab", "handovers": "h"}
     chosen = []
@@ -114,7 +114,7 @@ def arbitrary_steps(rng: random.Random) -> list[Step]:
     return chosen
 
 
-def test_the_validator_agrees_with_the_definition_on_arbitrary_traces() -> None:
+def test_validator_agrees_with_the_oracle_on_arbitrary_traces() -> None:
     rng = random.Random(1)
     faults = 0
     for _ in range(6000):
@@ -130,7 +130,7 @@ def test_the_validator_agrees_with_the_definition_on_arbitrary_traces() -> None:
     assert 1000 < faults < 6000
 
 
-def test_the_validator_agrees_with_the_definition_on_well_formed_traces_with_one_step_changed() -> None:
+def test_validator_agrees_with_the_oracle_on_traces_with_one_changed_step() -> None:
     rng = random.Random(2)
     faults = 0
     for _ in range(3000):
@@ -154,7 +154,7 @@ def test_the_validator_agrees_with_the_definition_on_well_formed_traces_with_one
 
 
 def test_long_traces_of_running_threads() -> None:
-    """Where all threads are running, accesses are checked many at a time: faults are found there all the same."""
+    """While all threads are running, accesses are checked many at a time: faults must still be found."""
     rng = random.Random(4)
     faults: Counter[str] = Counter()
     for _ in range(150):
@@ -175,7 +175,7 @@ def test_long_traces_of_running_threads() -> None:
     assert len(faults) > 3
 
 
-def test_every_fault_in_the_middle_of_many_accesses() -> None:
+def test_each_fault_among_many_accesses() -> None:
     accesses = 100 * "T:r(x) U:w(y) V:r(x) "
     for line, message, _ in BROKEN:
         if "fork" in line or "join" in line:
@@ -186,7 +186,7 @@ def test_every_fault_in_the_middle_of_many_accesses() -> None:
         assert caught.value.event == number
 
 
-def test_whatever_is_repaired_is_well_formed() -> None:
+def test_repaired_traces_are_well_formed() -> None:
     rng = random.Random(3)
     for _ in range(3000):
         steps = arbitrary_steps(rng)
@@ -198,7 +198,7 @@ def test_whatever_is_repaired_is_well_formed() -> None:
 
 
 @given(st.integers(1, 7))
-def test_a_rule_is_kept_across_batches(batch_events: int) -> None:
+def test_rules_hold_across_batches(batch_events: int) -> None:
     text = b"T|acq(l)|1\n" + 10 * b"T|r(x)|1\n" + b"U|acq(l)|1\n"
     source = open_trace(io.BytesIO(text), batch_events=batch_events)
     with pytest.raises(InputError, match=r"the input:12: U acquires lock l, which T has held since line 1"):

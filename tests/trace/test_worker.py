@@ -1,4 +1,4 @@
-"""Calls beside their caller: in order, at once where they are small, and finished before anybody goes on."""
+"""The background worker: order of calls, small calls, errors, and leaving the block."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_results_come_in_the_order_of_the_calls() -> None:
     assert taken == [n * n for n in range(10)]
 
 
-def test_a_small_call_is_made_at_once_and_its_result_taken_before_the_next() -> None:
+def test_small_call_runs_at_once_and_fills_the_worker() -> None:
     with Worker(lambda _: threading.current_thread(), "never", ahead=2) as worker:
         worker.start(0, SMALL - 1)
         assert worker.is_full
@@ -29,7 +29,7 @@ def test_a_small_call_is_made_at_once_and_its_result_taken_before_the_next() -> 
         assert not worker.is_full
 
 
-def test_a_small_call_does_not_overtake_a_large_one() -> None:
+def test_small_call_waits_for_a_large_one() -> None:
     may_go = threading.Event()
     done: list[int] = []
 
@@ -47,7 +47,7 @@ def test_a_small_call_does_not_overtake_a_large_one() -> None:
     assert done == [1, 2]
 
 
-def test_what_a_call_raises_comes_with_its_result() -> None:
+def test_result_raises_the_error_of_its_call() -> None:
     with Worker(lambda n: 1 // n, "divides", ahead=2) as worker:
         worker.start(0, SMALL)
         worker.start(1, SMALL)
@@ -56,7 +56,7 @@ def test_what_a_call_raises_comes_with_its_result() -> None:
         assert worker.result() == 1
 
 
-def test_leaving_finishes_the_call_under_way_and_drops_the_next() -> None:
+def test_exit_waits_for_the_running_call_and_drops_queued_ones() -> None:
     begun, may_go = threading.Event(), threading.Event()
     done: list[int] = []
 

@@ -1,4 +1,4 @@
-"""Writing: the output is whole or not there, whatever happens on the way."""
+"""Writing a trace: the output is complete or not there, whatever goes wrong."""
 
 import gzip
 import os
@@ -27,14 +27,14 @@ def names_in(directory: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_format_gives_the_events_back(tmp_path: Path, trace: Trace, name: str) -> None:
+def test_every_format_is_read_back(tmp_path: Path, trace: Trace, name: str) -> None:
     trace.save(tmp_path / name)
     assert names_in(tmp_path) == [name]
     assert atomsan.load(tmp_path / name).notation() == trace.notation()
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_an_existing_output_is_replaced_only_by_force(tmp_path: Path, trace: Trace, name: str) -> None:
+def test_existing_output_is_replaced_only_with_force(tmp_path: Path, trace: Trace, name: str) -> None:
     atomsan.parse("T0:r(old)").save(tmp_path / name)
     with pytest.raises(OutputError, match="exists already"):
         trace.save(tmp_path / name)
@@ -45,7 +45,7 @@ def test_an_existing_output_is_replaced_only_by_force(tmp_path: Path, trace: Tra
 
 
 class Failing:
-    """A source that breaks off after its first batch."""
+    """A source that fails after its first batch."""
 
     def __init__(self, trace: Trace, error: BaseException) -> None:
         self.symbols, self.meta, self.place = trace.symbols, trace.meta, trace.place
@@ -58,16 +58,14 @@ class Failing:
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("error", [InputError("broken"), KeyboardInterrupt(), MemoryError()], ids=repr)
-def test_nothing_is_left_of_an_output_that_failed(
-    tmp_path: Path, trace: Trace, name: str, error: BaseException
-) -> None:
+def test_failed_output_leaves_no_file(tmp_path: Path, trace: Trace, name: str, error: BaseException) -> None:
     with pytest.raises(type(error)):
         write_trace(Failing(trace, error), tmp_path / name)
     assert names_in(tmp_path) == []
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_an_output_that_failed_leaves_the_old_one(tmp_path: Path, trace: Trace, name: str) -> None:
+def test_failed_output_keeps_the_old_file(tmp_path: Path, trace: Trace, name: str) -> None:
     trace.save(tmp_path / name)
     with pytest.raises(InputError):
         write_trace(Failing(trace, InputError("broken")), tmp_path / name, force=True)
@@ -75,7 +73,7 @@ def test_an_output_that_failed_leaves_the_old_one(tmp_path: Path, trace: Trace, 
     assert names_in(tmp_path) == [name]
 
 
-def test_a_directory_of_somebody_else_is_never_replaced(tmp_path: Path, trace: Trace) -> None:
+def test_directory_that_is_no_bundle_is_never_replaced(tmp_path: Path, trace: Trace) -> None:
     (tmp_path / "t.atomtrace").mkdir()
     (tmp_path / "t.atomtrace" / "thesis.tex").touch()
     with pytest.raises(OutputError, match="not a trace bundle"):
@@ -83,25 +81,25 @@ def test_a_directory_of_somebody_else_is_never_replaced(tmp_path: Path, trace: T
     assert names_in(tmp_path / "t.atomtrace") == ["thesis.tex"]
 
 
-def test_a_directory_that_does_not_exist(tmp_path: Path, trace: Trace) -> None:
+def test_missing_directory_is_refused(tmp_path: Path, trace: Trace) -> None:
     for name in NAMES:
         with pytest.raises(OutputError, match="cannot be written: No such file or directory"):
             trace.save(tmp_path / "absent" / name)
 
 
-def test_a_full_disk(tmp_path: Path, trace: Trace) -> None:
+def test_full_disk_is_reported(tmp_path: Path, trace: Trace) -> None:
     (tmp_path / "t.std").symlink_to("/dev/full")
     with pytest.raises(OutputError, match="cannot be written: No space left on device"):
         trace.save(tmp_path / "t.std")
 
 
 @pytest.mark.parametrize("name", ["t.xml", "t", "t.rr", "t.log"])
-def test_a_format_that_is_not_written(tmp_path: Path, trace: Trace, name: str) -> None:
+def test_format_without_a_writer_is_refused(tmp_path: Path, trace: Trace, name: str) -> None:
     with pytest.raises(InputError, match="cannot write"):
         trace.save(tmp_path / name)
 
 
-def test_what_is_compressed_already_is_not_compressed_again() -> None:
+def test_compressed_formats_are_not_compressed_again() -> None:
     for name in ("t.parquet.gz", "t.atomtrace.zst"):
         with pytest.raises(InputError, match="compressed already"):
             output_format(name)
@@ -114,7 +112,7 @@ def test_the_same_trace_gives_the_same_bytes(tmp_path: Path, trace: Trace) -> No
     assert gzip.decompress((tmp_path / "a.std.gz").read_bytes()).startswith(b"T0|begin(m)|-\n")
 
 
-def test_files_get_the_usual_permissions(tmp_path: Path, trace: Trace) -> None:
+def test_output_has_the_permissions_of_the_umask(tmp_path: Path, trace: Trace) -> None:
     before = os.umask(0o027)
     try:
         trace.save(tmp_path / "t.std")
@@ -125,7 +123,7 @@ def test_files_get_the_usual_permissions(tmp_path: Path, trace: Trace) -> None:
     assert stat.S_IMODE((tmp_path / "t.atomtrace").stat().st_mode) == 0o750
 
 
-def test_csv_from_a_stream_knows_all_threads_on_its_first_line(tmp_path: Path) -> None:
+def test_streamed_csv_has_all_columns_on_its_first_line(tmp_path: Path) -> None:
     (tmp_path / "t.std").write_text("".join(f"thread {i}|r(x)|{i}\n" for i in range(5)))
     write_trace(open_trace(tmp_path / "t.std", batch_events=2), tmp_path / "t.csv")
     assert (tmp_path / "t.csv").read_text().splitlines()[0] == "r(x),,,,"

@@ -1,4 +1,4 @@
-"""RAPID's CSV: what a line means, what is refused, and that what is written can be read."""
+"""RAPID's CSV: the meaning of lines, refused lines, and round trips."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def refused(text: str) -> str:
     return error
 
 
-def test_rapids_own_example() -> None:
+def test_example_of_rapid() -> None:
     assert read("r(V123),,\n,w(V234.23[0]),\nfork(T2),,\n,,acq(L34)\n,,rel(L34)\njoin(T2),,\n") == [
         Event("T0", Op.READ, "V123"),
         Event("T1", Op.WRITE, "V234.23[0]"),
@@ -43,7 +43,7 @@ def test_rapids_own_example() -> None:
     ("word", "op"),
     [(op.short, op) for op in Op] + [("start", Op.FORK), ("enter", Op.BEGIN), ("exit", Op.END)],
 )
-def test_words(word: str, op: Op) -> None:
+def test_spellings_of_operations(word: str, op: Op) -> None:
     assert read(f",{word}(x),\n") == [Event("T1", op, "x")]
 
 
@@ -135,16 +135,16 @@ def test_refusals(line: str, message: str) -> None:
     assert read("w(x)\n") == feed(CsvParser, f"w(x)\n\n{line}\nw(y)\n".encode()).events
 
 
-def test_a_name_that_is_not_utf8_is_refused() -> None:
+def test_name_that_is_not_utf8_is_refused() -> None:
     assert feed(CsvParser, b"w(x)\nr(\xff)\n").error == "line 2: a name is not valid UTF-8: \\xff"
 
 
-def test_a_sync_waits_for_room() -> None:
+def test_sync_that_does_not_fit_goes_to_the_next_batch() -> None:
     text = b"r(a)\nsync(b)\nr(c)\nsync(d)\n"
     assert feed(CsvParser, text, room=4) == feed(CsvParser, text)
 
 
-def test_room_for_less_than_a_sync_is_a_mistake() -> None:
+def test_batch_smaller_than_a_sync_is_refused() -> None:
     with pytest.raises(ValueError, match="room"):
         CsvParser(Symbols(), 3)
 
@@ -160,7 +160,7 @@ def test_written_lines() -> None:
     assert text.decode().splitlines() == ["fork(T1),,", ",begin(),", ",w(a%2Cb|c)),", "join(T1),,"]
 
 
-def test_a_thread_without_a_column_is_a_mistake() -> None:
+def test_thread_without_a_column_raises() -> None:
     with pytest.raises(ValueError, match="event 1 has a number that no symbol has"):
         written(
             lambda stream, symbols: CsvWriter(stream, symbols, 1),
@@ -168,14 +168,14 @@ def test_a_thread_without_a_column_is_a_mistake() -> None:
         )
 
 
-def test_a_variable_without_a_name_cannot_be_written() -> None:
+def test_location_without_a_name_cannot_be_written() -> None:
     with pytest.raises(OutputError, match="number 0 of the locations has no name"):
         written(lambda stream, symbols: CsvWriter(stream, symbols, 1), [Event("a", Op.READ, "")])
 
 
 @given(event_lists(), st.integers(0, 3), st.integers(0, 30))
 @example([Event("a", Op.READ, "),w(y"), Event("b", Op.READ, "%2C")], 0, 1)
-def test_what_is_written_can_be_read(events: list[Event], spare: int, cut: int) -> None:
+def test_written_text_can_be_read(events: list[Event], spare: int, cut: int) -> None:
     symbols = Symbols()
     batch_of(events, symbols)
     column = {name: f"T{number}" for number, name in enumerate(symbols.threads)}
@@ -194,6 +194,6 @@ VALID = b"r(V1),,\n,w(a,b),\n,,sync(z)\nbegin(),,\nend,,\n,acq(L),\n,rel(L),\n\n
 
 
 @given(st.randoms(use_true_random=False))
-def test_any_text_is_read_or_refused_however_it_is_cut(rng: random.Random) -> None:
+def test_any_text_is_read_or_refused_in_any_batches(rng: random.Random) -> None:
     text = mutated(VALID, rng) if rng.random() < 0.8 else rng.randbytes(rng.randrange(200))
     assert feed(CsvParser, text, room=rng.randint(4, 8), cuts=rng) == feed(CsvParser, text)

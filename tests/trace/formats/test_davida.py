@@ -29,7 +29,7 @@ def log(events: Sequence[tuple[int, int, int]]) -> bytes:
 
 
 def read(data: bytes, batch_events: int = 1 << 20) -> tuple[list[Event], str | None]:
-    """The events, and the error that ended them."""
+    """The events, and the error after them."""
     symbols = Symbols()
     given_out: list[Batch] = []
     error = None
@@ -40,7 +40,7 @@ def read(data: bytes, batch_events: int = 1 << 20) -> tuple[list[Event], str | N
     return list(named(given_out, symbols)), error
 
 
-def test_names_say_the_kind() -> None:
+def test_names_are_made_of_the_kind_and_the_number() -> None:
     data = log([(5, 20, 17), (5, 24, 3), (6, 22, 99), (6, 23, -7), (5, 25, 3), (5, 21, 17), (-1, 22, -(2**31))])
     assert read(data) == (
         [
@@ -56,33 +56,33 @@ def test_names_say_the_kind() -> None:
     )
 
 
-def test_an_empty_log() -> None:
+def test_empty_log() -> None:
     assert read(b"") == ([], None)
 
 
 @pytest.mark.parametrize("op", [19, 26, 0, -1, 2**31 - 1, -(2**31)])
-def test_an_unknown_operation_is_refused_after_what_precedes_it(op: int) -> None:
+def test_unknown_operation_is_refused_after_the_events_before_it(op: int) -> None:
     events, error = read(log([(1, 22, 1), (1, 22, 2), (1, op, 3), (1, 22, 4)]), batch_events=1)
     assert error == f"event 2: {op} is no operation: it is one of 20 to 25"
     assert [event.target for event in events] == ["V1", "V2"]
 
 
 @pytest.mark.parametrize("left", range(1, 12))
-def test_a_log_cut_inside_an_event_is_refused(left: int) -> None:
+def test_log_cut_inside_an_event_is_refused(left: int) -> None:
     events, error = read(log([(1, 22, 1), (1, 23, 2)])[: 12 + left])
     assert error == "event 1: the log is cut inside this event"
     assert len(events) == 1
 
 
 @given(triples, st.integers(1, 10))
-def test_events_come_as_written(events: list[tuple[int, int, int]], batch_events: int) -> None:
+def test_events_are_read_in_any_batches(events: list[tuple[int, int, int]], batch_events: int) -> None:
     assert read(log(events), batch_events) == (
         [Event(f"T{thread}", OPS[op], f"{LETTERS[op]}{target}") for thread, op, target in events],
         None,
     )
 
 
-def test_symbols_are_numbered_as_they_appear() -> None:
+def test_symbols_are_numbered_in_the_order_of_the_log() -> None:
     symbols = Symbols()
     data = log([(thread % 3, 22, 7 * thread % 11) for thread in range(50)])
     for _ in davida_batches(ByteInput(io.BytesIO(data)), symbols, 7):
@@ -92,7 +92,7 @@ def test_symbols_are_numbered_as_they_appear() -> None:
 
 
 @pytest.mark.parametrize("left", [0, 5])
-def test_a_log_of_several_pieces(left: int) -> None:
+def test_log_larger_than_a_buffer(left: int) -> None:
     count = 2 * _CHUNK // 12 + 3
     data = log([(1, 22, 1)]) * count + bytes(left)
     source = davida_batches(ByteInput(io.BytesIO(data)), Symbols(), count)

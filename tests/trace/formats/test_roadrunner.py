@@ -1,4 +1,4 @@
-"""RoadRunner's text: what a line means, what is skipped, what is refused."""
+"""Parsing RoadRunner's text: the meaning of lines, skipped lines, refused lines."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def short(*lines: str) -> str:
     return " ".join(f"{e.thread}:{e.op.short}({e.target})" for e in read(*(f"@   {line}" for line in lines)))
 
 
-def test_what_rapids_tool_prints() -> None:
+def test_output_of_rapids_tool() -> None:
     assert read(
         "[main: RoadRunner Agent Loaded.]",
         "[main: ]",
@@ -83,7 +83,7 @@ def test_site_of_an_access(word: str, rest: str, site: str | None) -> None:
 
 
 @pytest.mark.parametrize("state", ["", "  null", "  [two words]", "  ends in X.java:1"])
-def test_a_volatile_access_has_no_site(state: str) -> None:
+def test_volatile_access_has_no_site(state: str) -> None:
     assert read(f"@ VRd(2,@05.C.x_I){state}") == [Event("2", Op.READ, "@05.C.x_I")]
 
 
@@ -142,22 +142,22 @@ def test_names(name: str) -> None:
     assert read(f"@  Enter(0,{name}) from null") == [Event("0", Op.BEGIN, name)]
 
 
-# Starting and joining: RAPID's tool says each once, RoadRunner's own says each twice
+# Start and Join: RAPID's tool prints each once, RoadRunner's own tool twice
 
 
-def test_start_said_twice() -> None:
+def test_second_start_is_skipped() -> None:
     assert short("Start(0,1)", "Enter(1,f)", "Start(0,1)", "Rd(0,x)") == "0:fork(1) 1:begin(f) 0:r(x)"
 
 
-def test_start_of_another_thread_is_another_start() -> None:
+def test_start_of_another_thread_is_not_skipped() -> None:
     assert short("Start(0,1)", "Start(0,2)", "Start(0,2)", "Start(0,1)") == ("0:fork(1) 0:fork(2) 0:fork(1)")
 
 
-def test_join_is_held_back_until_it_is_said_again() -> None:
+def test_join_is_delayed_until_it_is_printed_again() -> None:
     assert short("Join(0,1)", "Wr(1,x)", "Join(0,1)", "Rd(0,x)") == "1:w(x) 0:join(1) 0:r(x)"
 
 
-def test_join_said_once_comes_before_the_threads_next_event() -> None:
+def test_join_printed_once_comes_before_the_next_event_of_its_thread() -> None:
     assert short("Wr(1,x)", "Join(0,1)", "Wr(2,y)", "Rd(0,x)") == "1:w(x) 2:w(y) 0:join(1) 0:r(x)"
 
 
@@ -170,7 +170,7 @@ def test_joins_at_the_end() -> None:
 
 
 @pytest.mark.parametrize("room", [1, 2, 3, 64])
-def test_places_of_joins_are_their_own_lines(room: int) -> None:
+def test_place_of_a_delayed_join_is_its_own_line(room: int) -> None:
     text = b"@ Join(0,1)\n@ Wr(2,x)\n@ Rd(0,x)\n@ Join(3,4)\n@ Wr(2,x)\n@ Join(3,4)\n@ Join(5,6)\n\n"
     outcome = feed(RoadRunnerParser, text, room=room)
     assert [f"{e.thread}:{e.op.short}" for e in outcome.events] == [
@@ -179,7 +179,7 @@ def test_places_of_joins_are_their_own_lines(room: int) -> None:
     assert outcome.lines == [2, 1, 3, 5, 6, 7]
 
 
-# Waiting
+# Wait
 
 
 def test_wait_releases_and_acquires() -> None:
@@ -198,13 +198,13 @@ def test_wait_releases_as_often_as_the_lock_is_held(room: int) -> None:
     assert outcome.lines == [1, 2, 3, 4, 5, 5, 6, 7, 7, 8, 9, 10]
 
 
-def test_an_interrupted_wait_has_the_lock_again() -> None:
+def test_interrupted_wait_acquires_the_lock_again() -> None:
     assert short("Acquire(0,@1)", "Wait(0,@1)", "Rd(0,x)", "Wait(0,@1)", "Wait(0,@1)") == (
         "0:acq(@1) 0:rel(@1) 0:acq(@1) 0:r(x) 0:rel(@1) 0:acq(@1)"
     )
 
 
-def test_a_wait_for_a_lock_not_held_does_nothing() -> None:
+def test_wait_for_a_lock_not_held_is_ignored() -> None:
     assert short("Wait(0,@1)", "Wait(0,@1)", "Acquire(1,@1)", "Wait(0,@1)", "Rd(0,x)") == "1:acq(@1) 0:r(x)"
 
 
@@ -214,18 +214,18 @@ def test_waits_for_two_locks() -> None:
     )
 
 
-def test_a_trace_can_end_in_a_wait() -> None:
+def test_trace_can_end_in_a_wait() -> None:
     assert short("Acquire(0,@1)", "Wait(0,@1)") == "0:acq(@1) 0:rel(@1)"
 
 
-def test_barriers_hand_over_by_phase() -> None:
+def test_each_barrier_phase_is_a_handover() -> None:
     steps = ("0,@7,Enter", "1,@7,Enter", "1,@7,Exit", "1,@7,Enter", "0,@7,Exit", "2,@7,Exit")
     assert short(*(f"Barrier({step})" for step in steps)) == (
         "0:post(@7#1) 1:post(@7#1) 1:take(@7#1) 1:post(@7#2) 0:take(@7#1)"
     )
 
 
-# Structure
+# Parts of names
 
 
 @pytest.mark.parametrize(
@@ -243,11 +243,11 @@ def test_barriers_hand_over_by_phase() -> None:
         ("", {}),
     ],
 )
-def test_structure(name: str, parts: dict[str, str]) -> None:
+def test_parts_of_a_location_name(name: str, parts: dict[str, str]) -> None:
     assert location_parts(name) == parts
 
 
-def test_describe() -> None:
+def test_locations_get_the_parts_of_their_names() -> None:
     symbols = Symbols()
     for name in ("x", "@05.a/C.f_I", "@06.a/C.f_I"):
         symbols.locations.intern(name)
@@ -276,7 +276,7 @@ VALID = b"""[main: RoadRunner Agent Loaded.]
 
 
 @given(st.randoms(use_true_random=False))
-def test_any_text_is_read_or_refused_however_it_is_cut(rng: random.Random) -> None:
+def test_any_text_is_read_or_refused_in_any_batches(rng: random.Random) -> None:
     text = VALID
     if rng.random() < 0.5:
         lines = VALID.splitlines(keepends=True)

@@ -1,4 +1,4 @@
-"""Writing STD: every name survives, and canonical text comes back byte for byte."""
+"""Writing STD: every name can be read back, and canonical text is rewritten byte for byte."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_operations(op: Op) -> None:
     assert lines(Event("T1", op, "x", "12")) == [f"T1|{op.short}(x)|12"]
 
 
-def test_what_a_name_cannot_carry_is_escaped() -> None:
+def test_special_characters_in_names_are_escaped() -> None:
     assert lines(Event("a|b", Op.WRITE, "(50%)\n\r", "é,-")) == ["a%7Cb|w((50%25)%0A%0D)|é,-"]
 
 
@@ -37,7 +37,7 @@ def test_sites(site: str | None, text: str) -> None:
     assert lines(Event("T1", Op.READ, "x", site)) == [f"T1|r(x)|{text}"]
 
 
-def test_a_region_without_a_name() -> None:
+def test_region_without_a_name() -> None:
     assert lines(Event("T1", Op.BEGIN, ""), Event("T1", Op.END, "")) == ["T1|begin()|-", "T1|end()|-"]
 
 
@@ -50,7 +50,7 @@ def test_a_region_without_a_name() -> None:
         ({}, "-"),
     ],
 )
-def test_a_site_without_a_name_is_written_as_its_place(fields: dict[str, str | int], text: str) -> None:
+def test_site_without_a_name_is_written_as_its_position(fields: dict[str, str | int], text: str) -> None:
     stream, symbols = io.BytesIO(), Symbols()
     symbols.sites.intern("", **fields)
     writer = StdWriter(stream, symbols)
@@ -66,7 +66,7 @@ def test_other_names_cannot_be_empty(event: Event) -> None:
 
 
 @pytest.mark.parametrize("row", [(1, 0, 0), (0, 10, 0), (0, 0, 1), (0, 2, 0)])
-def test_a_number_without_a_symbol_is_a_mistake(row: tuple[int, int, int]) -> None:
+def test_number_without_a_symbol_raises(row: tuple[int, int, int]) -> None:
     symbols = Symbols()
     batch = batch_of([Event("T1", Op.READ, "x")], symbols)
     thread, op, target = (np.array([number], np.uint32) for number in row)
@@ -94,7 +94,7 @@ T0|end()|4
 """
 
 
-def test_canonical_text_comes_back_byte_for_byte() -> None:
+def test_canonical_text_is_rewritten_byte_for_byte() -> None:
     numbers = b"".join(b"T%d|r(V%d)|%d\n" % (i % 3, i % 7, i + 5) for i in range(500))
     for text in (CANONICAL, numbers, numbers + CANONICAL, CANONICAL + numbers):
         assert written(StdWriter, feed(StdParser, text).events) == text
@@ -114,7 +114,7 @@ def rewritten(text: bytes) -> bytes:
 
 @given(event_lists(), st.integers(0, 30))
 @example([Event("|", Op.READ, ")|", "-"), Event("%7C", Op.BEGIN, "", "%")], 1)
-def test_what_is_written_can_be_read(events: list[Event], cut: int) -> None:
+def test_written_text_can_be_read(events: list[Event], cut: int) -> None:
     text = written(StdWriter, events, cut)
     outcome = feed(StdParser, text)
     assert outcome.error is None

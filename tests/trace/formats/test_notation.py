@@ -12,7 +12,7 @@ from atomsan.trace.formats.notation import from_notation, to_notation
 LINE = "T1:begin T1:r(x) T2:w(x) T1:w(x) T1:end"
 
 
-def test_the_example_of_the_design() -> None:
+def test_documented_example() -> None:
     assert atomsan.parse(LINE).notation() == LINE
 
 
@@ -30,7 +30,7 @@ def test_one_event(text: str, event: Event) -> None:
     assert list(from_notation(text)) == [event]
 
 
-def test_a_bare_end_closes_the_innermost_region() -> None:
+def test_bare_end_closes_the_innermost_region() -> None:
     targets = [event.target for event in from_notation("T:begin(a) T:begin(b) T:end T:end")]
     assert targets == ["a", "b", "b", "a"]
 
@@ -55,5 +55,5 @@ any_events = st.builds(Event, names, st.sampled_from([op for op in Op if op != O
 
 
 @given(st.lists(any_events, max_size=20))
-def test_what_is_written_is_read_back(events: list[Event]) -> None:
+def test_written_notation_is_read_back(events: list[Event]) -> None:
     assert list(from_notation(to_notation(events))) == events

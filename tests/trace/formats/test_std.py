@@ -1,4 +1,4 @@
-"""Reading STD: what is accepted, what is refused and with which words, and exactness against a plain reading."""
+"""Parsing STD: accepted and refused lines, and agreement with a plain Python parser."""
 
 import io
 
@@ -79,24 +79,24 @@ def test_refused_with_line_and_reason(text: bytes, line: int, message: str) -> N
 
 
 @pytest.mark.parametrize("size", [MAX_LINE + 1, 3 * MAX_LINE])
-def test_a_line_without_end_is_refused(size: int) -> None:
+def test_too_long_line_is_refused(size: int) -> None:
     with pytest.raises(InputError, match="longer than") as caught:
         events(b"T|r(x)|1\nT|r(" + b"x" * size + b")|1\n")
     assert caught.value.line == 2
 
 
-def test_a_very_long_name_is_read() -> None:
+def test_very_long_name_is_read() -> None:
     name = "x" * 900_000
     assert events(f"T|r({name})|1\nT|w({name})|1\n")[1].target == name
 
 
-def test_every_count_of_lines_around_the_sizes_of_groups_and_windows() -> None:
+def test_line_counts_around_the_group_and_window_sizes() -> None:
     for count in (1, 63, 64, 65, 127, 128, 129, 1000, 1999, 5000):
         text = "".join(f"T{i % 3}|r(V{i % 17})|{i}\n" for i in range(count))
         assert events(text) == [Event(f"T{i % 3}", Op.READ, f"V{i % 17}", str(i)) for i in range(count)]
 
 
-def test_threads_are_numbered_as_the_text_names_them() -> None:
+def test_threads_are_numbered_in_the_order_of_the_text() -> None:
     trace = atomsan.parse("".join(f"T{i}|fork(C{i})|1\n" for i in range(100)), format="std")
     assert list(trace.symbols.threads) == [f"{kind}{i}" for i in range(100) for kind in "TC"]
 
@@ -114,8 +114,8 @@ plain_lines = st.builds(
 
 @settings(max_examples=300, deadline=None)
 @given(st.lists(st.one_of(plain_lines, odd_lines), max_size=200), st.integers(1, 40), st.booleans())
-def test_the_fast_reading_is_the_plain_reading(lines: list[str], batch_events: int, crlf: bool) -> None:
-    """The loop over groups of lines gives what reading line by line gives, wherever batches end."""
+def test_parser_agrees_with_a_plain_python_parser(lines: list[str], batch_events: int, crlf: bool) -> None:
+    """Parsing in groups of lines gives the same events as line by line, in any batches."""
     text = ("\r\n" if crlf else "\n").join(lines)
     source = open_trace(io.BytesIO(text.encode()), format="std", batch_events=batch_events)
     found = []
@@ -123,10 +123,10 @@ def test_the_fast_reading_is_the_plain_reading(lines: list[str], batch_events: i
         assert len(batch) <= batch_events
         assert batch.first == len(found)
         found += [source.symbols.event(*row) for row in batch.rows()]
-    assert found == list(plain_reading(lines))
+    assert found == list(parsed_in_python(lines))
 
 
-def plain_reading(lines: list[str]) -> list[Event]:
+def parsed_in_python(lines: list[str]) -> list[Event]:
     from atomsan.trace.escapes import unescape
 
     read = []
@@ -148,7 +148,7 @@ def test_any_bytes_are_read_or_refused(text: bytes) -> None:
         assert "\n" not in str(error)
 
 
-def test_spellings_of_operations_are_those_of_the_table() -> None:
+def test_operation_spellings_are_those_of_the_table() -> None:
     for op, word in SHORT.items():
         line = f"T|{word}(x)|1".encode()
         assert std_line(line, 1) == (b"T", op, b"x", b"1")

@@ -1,1 +1,4 @@
-"""Oracles: each property straight from its definition, slow and plain, to hold the engines against."""
+"""Oracles: each property computed directly from its definition, slowly, to compare the engines with.
+
+Where a paper is ambiguous or wrong, they follow `docs/papers.md`.
+"""

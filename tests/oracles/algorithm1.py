@@ -1,10 +1,10 @@
-"""AeroDrome: aerodrome-2020, Algorithm 1, in its plainest form: a second reference for serializability.
+"""AeroDrome: aerodrome-2020, Algorithm 1, without its optimizations: a second reference for serializability.
 
-Departures from the print (docs/papers.md): the ends of open regions are fed at the end of the trace; nested
-markers and re-entrant locking are skipped; joining a thread that had no event takes nothing from it; an event
-outside regions ticks its thread's clock, so that what it leaves behind is older than what follows
-(in this plain form, where begin ticks too, no random trace showed a difference).
-Ours: hand-overs, whose clocks P_{u,h} work like the clocks R_{u,x} of reads.
+Departures from the paper (`docs/papers.md` has the reasons): the ends of open regions are added at the end of the
+trace; nested markers and re-entrant locking are skipped; joining a thread that had no event changes nothing; an
+event outside regions increments its thread's clock, so that later events of the thread are newer than it (in this
+form, where begin increments too, no random trace showed a difference).
+Added: hand-overs, whose clocks P_{u,h} work like the clocks R_{u,x} of reads.
 
 Names follow the paper: C_t, C_t^begin (here `B`), L_l, W_x, R_{u,x}.
 """

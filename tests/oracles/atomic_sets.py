@@ -1,13 +1,12 @@
 """Atomic-set serializability: atomic-sets-2008, its 14 access patterns and the exact answer by projection.
 
-An access to a location of set S belongs to the outermost open region of its thread that is declared on S; what is
-around the innermost open region that a library called back (`back`: the names of those) does not count.
+An access to a location of set S belongs to the outermost open region of its thread that is declared on S. Regions
+around the innermost open region that a library called back (`back` has the names of those) do not count.
 
-Readings (docs/papers.md): with `declared` None every region is on every set, else a region that is not listed
-is on none; an access in no region declared on S is a unit of its own; l1 and l2 differ; other events may
-stand between those of a pattern; the projection has the data conflicts on the locations of S and the order
-of units within a thread, and neither locks nor fork/join. A match proves the projection not serializable; no
-match proves nothing.
+As in `docs/papers.md`: with `declared` None every region is on every set, else a region that is not listed is on none;
+an access in no region declared on S is a unit of its own; l1 and l2 differ; other events may come between those of a
+pattern; the projection has the data conflicts on the locations of S and the order of units within a thread, and neither
+locks nor fork/join. A match proves the projection not serializable; no match proves nothing.
 
 A unit that is called back runs inside another one of its thread, which goes on afterwards. The two are not ordered: the
 order of a thread is that of its units at one depth of callbacks. A conflict is one of two threads with no write to the

@@ -1,4 +1,4 @@
-"""Almost view-preserving interleavings: trace-segments-2011, section II, by going through them.
+"""Almost view-preserving interleavings: trace-segments-2011, section II, by enumeration.
 
 In an interleaving t of all events, a read is broken if it sees another write than in the observed trace. t'
 is t without the events that must happen after a broken read, where "must" counts program order, fork, join,
@@ -6,14 +6,15 @@ hand-over and, from each write to the reads that saw it, read-after-write. A blo
 violated if in some t' a path of conflicts and program order leaves it, visits an access outside and comes
 back.
 
-Readings (docs/papers.md): a read of the initial value is coupled with the initial value; brokenness is judged
-in the whole interleaving; a broken read stays unless another broken read must happen before it; a take
+As in `docs/papers.md`: a read of the initial value is coupled with the initial value; whether a read is broken is
+decided in the whole interleaving; a broken read stays unless another broken read must happen before it; a take
 follows its posts; the path has reads and writes only.
 
-`literal=True` is that, to the letter: t runs on after a broken read (what follows is dropped from t', but its
-writes and releases have happened in t), so t' can take a lock that was never released. The answer we promise
-is the other one: what must happen after a broken read does not run, so that a thread stops at its broken read
-and keeps its locks, and every t' is feasible. Such a t is whole when nothing more can run.
+`literal=True` is the paper's definition to the letter: t continues after a broken read (the events after it are
+dropped from t', but their writes and releases have happened in t), so t' can take a lock that was never released.
+The default is the answer that AtomSan promises: the events that must happen after a broken read do not run, so a
+thread stops at its broken read and keeps its locks, and every t' is feasible. Such a t is complete when no event can
+run any more.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The same two properties by graphs of direct order, for traces that are too large for the definitions to the letter.
+"""Serializability and violating transactions by graphs of direct order, for traces too large for the other oracles.
 
 Happens-before is the closure of direct order: program order, fork, and for each operation the last events that it comes
-after. So transactions are serializable if direct order between them has no cycle; and what happens after the begin of a
-transaction is what can be reached from it. `test_oracles` compares both with the definitions.
+after. So a trace is serializable if direct order between its transactions has no cycle; and the events after the begin
+of a transaction are those that can be reached from it. `test_oracles` compares both with the definitions.
 """
 
 from __future__ import annotations

@@ -1,17 +1,16 @@
-"""Conflict- and view-atomicity over all interleavings: commit-node-2006, section 2, by going through them.
+"""Conflict- and view-atomicity over all interleavings: commit-node-2006, section 2, by enumeration.
 
 A trace is conflict-atomic (view-atomic) if each of its interleavings is conflict-equivalent (view-equivalent)
 to a serial one. Interleavings are those of schedule.py that run all events.
 
-Readings (docs/papers.md): a conflict is one of data accesses, never of locks; an event outside regions is a unit
-of its own; a serial order keeps program order, fork, join and hand-over, and a lock held across units shuts
-others out. The `nopo` answers are what the paper's forest, which has no edges between a thread's units, is
-about: there a serial order need not keep any of these. The theorems assume that no deadlock is possible,
-that there is no locking outside transactions, and that fork, join and hand-over, which bound units, are
-outside them.
+As in `docs/papers.md`: only data accesses conflict, not locks; an event outside regions is a unit of its own; a
+serial order keeps program order, fork, join and hand-over, and a lock held across units excludes the others. The
+`nopo` answers (no program order) are about the paper's forest, which has no edges between a thread's units: there
+a serial order need not keep any of these. The theorems assume that no deadlock is possible, that there is no
+locking outside transactions, and that fork, join and hand-over, which bound units, are outside them.
 
-Interleavings are not listed one by one: two that have run the same events and agree on what is asked
-(edges between units; last writes and what was seen) have the same future.
+Interleavings are not enumerated one by one: two that have run the same events, and have the same edges between units
+(or the same last writes and seen values), have the same continuations and are merged.
 """
 
 from __future__ import annotations
@@ -27,12 +26,12 @@ from oracles.view import run_whole, view_of
 
 BUDGET = 200_000
 Sees = frozenset[tuple[int, int | None]]  # reads, each with the write it sees
-Last = tuple[int, ...]  # the last writes of the variables
+Last = tuple[int, ...]  # the last writes of the locations
 View = tuple[Sees, Last]
 
 
 class Answers(NamedTuple):
-    """None: too big to go through."""
+    """None: too many interleavings for the budget."""
 
     deadlock: bool | None
     ws_assumptions: bool | None
@@ -54,7 +53,7 @@ def answers(steps: Sequence[Step], budget: int = BUDGET) -> Answers:
 
 
 class _Space:
-    """All interleavings of a trace that come to their end. Markers order nothing, and are left out."""
+    """All interleavings of a trace that run all events. Markers make no order and are left out."""
 
     def __init__(self, steps: Sequence[Step], budget: int) -> None:
         self.events = normalise(steps)
@@ -73,7 +72,7 @@ class _Space:
 
 
 def deadlock(steps: Sequence[Step], budget: int = BUDGET) -> bool | None:
-    """Does some interleaving end with threads that wait for each other?"""
+    """Whether some interleaving ends with threads that wait for each other."""
     try:
         space = _Space(steps, budget)
     except TooBigError:
@@ -82,7 +81,7 @@ def deadlock(steps: Sequence[Step], budget: int = BUDGET) -> bool | None:
 
 
 def ws_assumptions(steps: Sequence[Step], budget: int = BUDGET) -> bool | None:
-    """Do the premises of the paper's theorems hold?"""
+    """Whether the premises of the paper's theorems hold."""
     events = normalise(steps)
     for transaction in transactions(events):
         forbidden = {"acquire", "release"} if transaction.number is None else {"fork", "join", "post", "take"}
@@ -93,7 +92,7 @@ def ws_assumptions(steps: Sequence[Step], budget: int = BUDGET) -> bool | None:
 
 
 def conflict_atomic(steps: Sequence[Step], budget: int = BUDGET, *, program_order: bool = True) -> bool | None:
-    """Has every interleaving a serial order of its units that keeps the order of its conflicts?"""
+    """Whether every interleaving has a serial order of its units that keeps the order of its conflicts."""
     try:
         space = _Space(steps, budget)
         reach = _unit_order(space) if program_order else _no_order(space)
@@ -137,7 +136,7 @@ def _with_edges(reach: Reach, sources: set[int], target: int) -> Reach:
 
 
 def _final_orders(space: _Space, order: Reach) -> set[Reach] | None:
-    """The orders of units that the interleavings' conflicts ask for; None if one of them is a circle."""
+    """The orders of units that the interleavings' conflicts require; None if one of them is a cycle."""
     seen = {(space.schedule.start, order)}
     frontier = list(seen)
     while frontier:
@@ -154,7 +153,7 @@ def _final_orders(space: _Space, order: Reach) -> set[Reach] | None:
 
 
 def _has_legal_order(space: _Space, reach: Reach) -> bool:
-    """Can the units run one after the other in such an order? Locks held across units can forbid it."""
+    """Whether the units can run one after the other in such an order: locks held across units can forbid it."""
     schedule = Schedule(space.events, range(len(space.events)))
     seen = {frozenset[int]()}
     frontier = list(seen)
@@ -181,7 +180,7 @@ def _conflicting_units(space: _Space, state: State, place: int) -> set[int]:
 
 
 def view_atomic(steps: Sequence[Step], budget: int = BUDGET, *, program_order: bool = True) -> bool | None:
-    """Is the view of every interleaving the view of a serial one?"""
+    """Whether the view of every interleaving is the view of a serial one."""
     try:
         space = _Space(steps, budget)
         return _every_view_among(space, _serial_views(space, program_order))

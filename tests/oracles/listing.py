@@ -1,6 +1,6 @@
-"""The same definitions with no state merged: every interleaving listed and looked at alone. For tiny traces.
+"""Conflict-, view-atomicity and AVP by listing every interleaving, for tiny traces.
 
-The oracles on interleavings merge what has the same future; these are what they are checked against.
+`interleavings` and `avp` merge states with the same continuations; these definitions check that.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def _is_serial(order: Order, owner: dict[int, int]) -> bool:
 
 
 def conflict_atomic(steps: Sequence[Step]) -> bool:
-    """Has each interleaving a serial one with all its conflicts in the same order?"""
+    """Whether each interleaving has a serial one with all conflicts in the same order."""
     events = normalise(steps)
     owner = owners(transactions(events))
     orders = list(_all_orders(events))
@@ -65,7 +65,7 @@ def _conflict_order(events: Sequence[Event], order: Order) -> frozenset[tuple[in
 
 
 def view_atomic(steps: Sequence[Step]) -> bool:
-    """Has each interleaving a serial one with the same view?"""
+    """Whether each interleaving has a serial one with the same view."""
     events = normalise(steps)
     owner = owners(transactions(events))
     orders = list(_all_orders(events))
@@ -112,7 +112,7 @@ def avp(steps: Sequence[Step], *, literal: bool) -> dict[str, bool]:
 
 
 def _violates(events: Sequence[Event], order: Order, block: Transaction) -> bool:
-    """Is there a path from the block to an access outside, and from there to the block?"""
+    """Whether there is a path from the block to an access outside, and from there to the block."""
     accesses = [place for place in order if events[place].op in ACCESSES]
     graph: Graph = {place: set() for place in accesses}
     for number, second in enumerate(accesses):

@@ -1,4 +1,4 @@
-"""From STD text, the one-line notation, or a Trace of the tool, to the oracles' steps."""
+"""Converts STD text, the one-line notation, or an `atomsan.Trace` to the oracles' steps."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""The common ground of the oracles: steps, events, transactions, and who must come before whom.
+"""What all oracles share: steps, events, transactions, conflicts and happens-before.
 
-Readings taken (docs/papers.md): a region still open at the end of the trace ends there; begin and end are
-events, a thread without any event gives no order; re-entrant inner acquire/release are no events.
+A region still open at the end of the trace ends there. Begin and end are events; a thread without any event
+gives no order. The inner acquires and releases of a re-entrant lock are no events.
 
-A trace is a list of `Step`. `normalise` turns it into `Event`s, and every oracle works on those; `origin`
-leads back to the index of the step, and is None for the ends that the trace itself does not have.
+A trace is a list of `Step`. `normalise` turns it into `Event`s, and every oracle works on those; `origin` is
+the index of the step, or None for the ends that were added at the end of the trace.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Step(NamedTuple):
 
 
 class Event(NamedTuple):
-    """A step that counts; its place in the list of events is its identity."""
+    """A step that is an event to the algorithms; its place is its index in the list of events."""
 
     thread: str
     op: str
@@ -55,7 +55,7 @@ def normalise(steps: Sequence[Step], loops: Collection[str] = ()) -> list[Event]
 
 
 def _is_loop_step(step: Step, loops: Collection[str]) -> bool:
-    """A loop excludes and orders nothing: to checkers, holding it is no event at all."""
+    """Acquiring or releasing a loop: a loop makes no order, so checkers ignore these steps."""
     return step.op in ("acquire", "release") and step.target in loops
 
 
@@ -112,7 +112,7 @@ def owners(found: Sequence[Transaction]) -> dict[int, int]:
 
 
 def data_conflict(first: Event, second: Event) -> bool:
-    """Two accesses to one variable, not both reads (of any two threads, or of one)."""
+    """Two accesses to one location, not both reads (of two threads, or of one)."""
     return (
         first.target == second.target
         and first.op in ACCESSES
@@ -122,7 +122,7 @@ def data_conflict(first: Event, second: Event) -> bool:
 
 
 def forced(first: Event, second: Event) -> bool:
-    """Does the earlier event come first in *every* interleaving? Program order, fork, join, hand-over."""
+    """Whether the first event comes first in *every* interleaving: program order, fork, join, hand-over."""
     return (
         first.thread == second.thread
         or (first.op == "fork" and first.target == second.thread)
@@ -134,7 +134,7 @@ def forced(first: Event, second: Event) -> bool:
 def conflict(first: Event, second: Event, loops: Collection[str] = ()) -> bool:
     """The conflicts of aerodrome-2020, section 2 (a)-(e), for two events in this order, and hand-overs.
 
-    `loops` names the locks of kind `loop`: they exclude, but order nothing.
+    `loops` names the locks of kind `loop`: they exclude, but make no order.
     """
     return (
         forced(first, second)
@@ -149,7 +149,7 @@ def conflict(first: Event, second: Event, loops: Collection[str] = ()) -> bool:
 
 
 def happens_before(events: Sequence[Event], loops: Collection[str] = ()) -> list[set[int]]:
-    """For each event, the places of all that happen before it and its own: conflict order, closed."""
+    """For each event, its own place and those of all events that happen before it."""
     before: list[set[int]] = []
     for place, event in enumerate(events):
         known = {place}

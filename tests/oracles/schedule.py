@@ -1,8 +1,8 @@
-"""What may run next: the interleavings of a trace's events that a program could not refuse.
+"""The legal interleavings of a trace's events, as states and the events that can run next.
 
-Kept are program order, fork, join, hand-over (a take stays behind the posts it was behind) and the exclusion
-of locks, loop locks included; the order in which locks were handed over is free. A state is, for each
-thread, how many of its events have run: which events have run and who holds which lock follows from it.
+They keep program order, fork, join, hand-over (a take stays after the posts it came after) and the exclusion of
+locks, loop locks included; locks may be taken in any order. A state is, for each thread, how many of its events have
+run; which events have run and who holds which lock follows from it.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ State = tuple[int, ...]
 
 
 class TooBigError(Exception):
-    """There is more to look at than the budget allows."""
+    """There are more states than the budget allows."""
 
 
 class Budget:
-    """Counts the states looked at."""
+    """The number of states that may still be visited."""
 
     def __init__(self, states: int) -> None:
         self.left = states
@@ -84,7 +84,7 @@ class Schedule:
         return self.rank[place] < state[self.thread_of[place]]
 
     def deadlocked(self, state: State) -> bool:
-        """Do threads wait for each other in a circle? Waiting for one whose recording just ends is none."""
+        """Whether threads wait for each other in a cycle. Waiting for a thread whose recording ended is none."""
         waits: Graph = {thread: set() for thread in range(len(self.lines))}
         for thread, (line, done) in enumerate(zip(self.lines, state, strict=True)):
             if done < len(line):
@@ -103,7 +103,7 @@ class Schedule:
         return seen
 
     def completable(self, states: set[State]) -> set[State]:
-        """Those states from which every event can still run."""
+        """The states from which every event can still run."""
         good: set[State] = set()
         for state in sorted(states, key=sum, reverse=True):
             if state == self.final or any(self.after(state, p) in good for p in self.runnable(state)):

@@ -1,10 +1,10 @@
 """Conflict serializability: aerodrome-2020, Definition 1.
 
 One transaction precedes another if some event of it happens before some event of the other. The trace is
-serializable unless k > 1 distinct transactions precede each other in a circle.
+serializable unless k > 1 distinct transactions precede each other in a cycle.
 
-Readings (docs/papers.md): unary transactions take part; open regions end with the trace; begin and end are
-events, so that a child with only an empty region counts, and a child with no event does not.
+As in `docs/papers.md`: unary transactions are included; open regions end with the trace; begin and end are events, so
+that a child with only an empty region gives order, and a child with no event does not.
 
 The length of the shortest cycle counts *direct* conflicts only, as a witness shows them (two events that
 conflict themselves, program order between any two transactions of a thread included). The two graphs have

@@ -1,4 +1,4 @@
-"""Generated traces are well-formed, have every feature and shrink; the checker of well-formedness sees."""
+"""The trace strategies: well-formed, with every feature, shrinking; and the oracle of well-formedness."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_block_structured_traces_close_from_the_inside_out() -> None:
                 assert opened[thread].pop() == target
 
 
-def test_limits_hold() -> None:
+def test_traces_keep_the_limits() -> None:
     rng = random.Random(7)
     shape = Shape(threads=2, variables=1, locks=1, events=10)
     for _ in range(500):
@@ -69,7 +69,7 @@ def test_limits_hold() -> None:
         assert len(normalise(steps)) <= 3 * shape.events
 
 
-def test_a_failure_shrinks_to_the_smallest_trace() -> None:
+def test_failure_shrinks_to_the_smallest_trace() -> None:
     smallest = find(traces(), lambda steps: not serializable(steps), settings=quietly)
     assert len(smallest) == 4
     assert {step.thread for step in smallest} == {"T1", "T2"}
@@ -140,5 +140,5 @@ FEATURES: dict[str, Callable[[list[Step]], bool]] = {
         ("T1:join(T1)", (0, "event-after-join")),
     ],
 )
-def test_offences(text: str, expected: tuple[int, str] | None) -> None:
+def test_first_offence(text: str, expected: tuple[int, str] | None) -> None:
     assert offence(notation(text)) == expected

@@ -1,4 +1,4 @@
-"""Every oracle against every golden answer that is known."""
+"""Every oracle against the golden answers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from oracles.wellformed import offence
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 
-# What must have been compared in all, so that a test that compares nothing cannot pass.
+# The number of answers to compare, so that a test that compares nothing cannot pass.
 KNOWN = {
     "serializable": 330,
     "shortest_cycle": 330,
@@ -97,7 +97,7 @@ def _expected(key: str, answers: dict[str, Any]) -> Any:
 
 
 def _is_known(key: str, answers: dict[str, Any]) -> bool:
-    """For the length of the shortest cycle null is an answer: there is none."""
+    """For the length of the shortest cycle, null is an answer: there is no cycle."""
     return key == "shortest_cycle" or _expected(key, answers) is not None
 
 
@@ -126,7 +126,7 @@ def test_atomic_sets_give_the_golden_answers() -> None:
     assert len(known) == KNOWN["atomic_sets"]
 
 
-def test_the_avp_set_of_the_papers_figure_1() -> None:
+def test_avp_interleavings_of_figure_1() -> None:
     (steps, answers) = next((s, a) for name, s, a in TRACES if name == "tas-fig1")
     accesses = [place for place, event in enumerate(normalise(steps)) if event.op in ("read", "write")]
     names = {place: f"e{number}" for number, place in enumerate(accesses, 1)}

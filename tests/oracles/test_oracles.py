@@ -1,4 +1,4 @@
-"""The oracles against each other, on generated traces and on the smallest traces of each reading."""
+"""The oracles against each other, on generated traces and on minimal traces."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ def _random_traces(count: int, **limits: Any) -> Iterator[list[Step]]:
 
 
 def _is_cycle(steps: list[Step]) -> bool:
-    """Is the witness a circle of distinct transactions, each edge a conflict of events of its two ends?"""
+    """Whether the witness is a cycle of distinct transactions, each edge a conflict of events of its two ends."""
     events = normalise(steps)
     cycle = shortest_cycle(steps) or []
     nodes = [edge.source for edge in cycle]
-    joined = all(edge.target == follower for edge, follower in zip(cycle, nodes[1:] + nodes[:1], strict=True))
-    explained = all(
+    closed = all(edge.target == follower for edge, follower in zip(cycle, nodes[1:] + nodes[:1], strict=True))
+    conflicting = all(
         edge.first in edge.source.events
         and edge.second in edge.target.events
         and edge.first < edge.second
         and conflict(events[edge.first], events[edge.second])
         for edge in cycle
     )
-    return len(set(nodes)) == len(nodes) > 1 and joined and explained
+    return len(set(nodes)) == len(nodes) > 1 and closed and conflicting
 
 
 LIMITS: list[dict[str, Any]] = [
@@ -52,7 +52,7 @@ LIMITS: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("limits", LIMITS)
-def test_graphs_of_direct_order_decide_the_same(limits: dict[str, Any]) -> None:
+def test_graph_oracles_agree_with_the_definitions(limits: dict[str, Any]) -> None:
     for number, steps in enumerate(_random_traces(2000, **limits)):
         loops = ["l1"] if number % 5 == 0 else []
         assert graph_serializable(steps, loops) == serializable(steps, loops)
@@ -60,7 +60,7 @@ def test_graphs_of_direct_order_decide_the_same(limits: dict[str, Any]) -> None:
         assert sorted(graph_violations(steps, loops)) == sorted(found)
 
 
-def test_graphs_of_direct_order_decide_the_same_of_many_threads() -> None:
+def test_graph_oracles_agree_with_the_definitions_with_many_threads() -> None:
     rng = random.Random(5)
     for _ in range(30):
         steps = short_lived(rng, 60, rng.choice([0, 0.1, 0.5]))
@@ -70,7 +70,7 @@ def test_graphs_of_direct_order_decide_the_same_of_many_threads() -> None:
 
 
 @pytest.mark.parametrize("limits", LIMITS)
-def test_algorithm_1_decides_definition_1(limits: dict[str, Any]) -> None:
+def test_algorithm_1_agrees_with_definition_1(limits: dict[str, Any]) -> None:
     verdicts = [(serializable(steps), algorithm1.serializable(steps)) for steps in _random_traces(2500, **limits)]
     assert [by_definition for by_definition, _ in verdicts] == [by_clocks for _, by_clocks in verdicts]
     assert 300 < sum(by_definition for by_definition, _ in verdicts) < 2200
@@ -78,30 +78,30 @@ def test_algorithm_1_decides_definition_1(limits: dict[str, Any]) -> None:
 
 @quietly
 @given(traces())
-def test_algorithm_1_decides_definition_1_on_drawn_traces(steps: list[Step]) -> None:
+def test_algorithm_1_agrees_with_definition_1_on_drawn_traces(steps: list[Step]) -> None:
     assert algorithm1.serializable(steps) == serializable(steps)
 
 
-def test_a_trace_is_serializable_or_has_a_cycle_as_witness() -> None:
+def test_trace_is_serializable_or_has_a_cycle() -> None:
     for steps in _random_traces(2000):
         assert serializable(steps) != _is_cycle(steps)
 
 
-def test_a_violating_transaction_makes_the_trace_not_serializable() -> None:
+def test_trace_with_a_violating_transaction_is_not_serializable() -> None:
     found = [steps for steps in _random_traces(2000) if violating.violating(steps)]
     assert not any(serializable(steps) for steps in found)
     assert len(found) > 500
 
 
-def test_the_pairs_of_violations_conflict() -> None:
+def test_events_of_a_violation_conflict() -> None:
     for steps in _random_traces(1000):
         events = {event.origin: event for event in normalise(steps)}
         for found in violating.violations(steps):
             assert conflict(events[found.first], events[found.second])
 
 
-def test_a_loop_lock_orders_nothing() -> None:
-    """The same as if each thread read a variable of its own in place of locking."""
+def test_loop_lock_makes_no_order() -> None:
+    """The answers are those of the trace in which each thread reads a location of its own in place of locking."""
     for steps in _random_traces(1000):
         locks = {step.target for step in steps if step.op == "acquire"}
         unlocked = [
@@ -132,7 +132,7 @@ def test_atomicity_implications() -> None:
 
 
 @pytest.mark.parametrize("forks", [True, False])
-def test_merged_interleavings_decide_like_listed_ones(forks: bool) -> None:
+def test_merged_interleavings_agree_with_listed_ones(forks: bool) -> None:
     for steps in _random_traces(400, events=8, threads=2 + forks, variables=2, handovers=1, forks=forks):
         assert interleavings.conflict_atomic(steps) == listing.conflict_atomic(steps)
         assert interleavings.view_atomic(steps) == listing.view_atomic(steps)
@@ -140,7 +140,7 @@ def test_merged_interleavings_decide_like_listed_ones(forks: bool) -> None:
             assert avp(steps, literal=literal) == listing.avp(steps, literal=literal)
 
 
-def test_what_violates_by_data_alone_violates_in_an_avp_interleaving() -> None:
+def test_violation_by_data_alone_is_in_an_avp_interleaving() -> None:
     """The observed trace is one of them, with no read broken."""
     for steps in _random_traces(500, events=15, threads=3):
         data_only = [step for step in steps if step.op not in SYNCHRONIZATION]
@@ -148,7 +148,7 @@ def test_what_violates_by_data_alone_violates_in_an_avp_interleaving() -> None:
         assert predicted is None or all(predicted[f"{t}:{n}"] for t, n in violating.violating(data_only))
 
 
-def test_a_pattern_proves_the_projection_not_serializable() -> None:
+def test_projection_that_matches_a_pattern_is_not_serializable() -> None:
     matched = not_serializable = 0
     for steps in _random_traces(600):
         answer = atomic_sets.check(steps, {"S": ["x1", "x2"], "S3": ["x3"]}, {"m1": ["S"], "m2": ["S", "S3"]})
@@ -159,7 +159,7 @@ def test_a_pattern_proves_the_projection_not_serializable() -> None:
     assert 0 < matched < not_serializable
 
 
-def test_one_set_of_all_locations_is_serializability_by_data() -> None:
+def test_projection_on_all_locations_is_serializability_by_data() -> None:
     for steps in _random_traces(1500, locks=0, handovers=0, forks=False):
         accesses = atomic_sets.projection(steps, ["x1", "x2", "x3"], "S")
         assert atomic_sets.projection_serializable(accesses) == serializable(steps)
@@ -175,15 +175,15 @@ def test_one_set_of_all_locations_is_serializability_by_data() -> None:
         # a child with only an empty region counts, one with no event does not
         ("T1:begin T1:fork(T2) T2:begin T2:end T1:join(T2) T1:end", False),
         ("T1:begin T1:fork(T2) T1:join(T2) T1:end", True),
-        # the inner release of a re-entrant lock hands nothing over
+        # the inner release of a re-entrant lock makes no order
         ("T1:begin T1:acq(l) T1:acq(l) T1:rel(l) T1:rel(l) T1:end T2:acq(l)", True),
         ("T1:begin T1:acq(l) T1:rel(l) T2:acq(l) T2:rel(l) T1:acq(l) T1:end", False),
-        # Hand-overs: a take follows every earlier post, and no later one
+        # a take follows every earlier post, and no later one
         ("T1:begin T1:post(h) T2:take(h) T2:post(g) T1:take(g) T1:end", False),
         ("T1:begin T1:post(h) T2:take(h) T2:post(g) T1:end T1:take(g)", True),
         ("T1:begin T2:take(h) T1:post(h) T2:post(g) T1:take(g) T1:end", True),
         ("T1:begin T2:begin T1:post(h) T2:post(h) T1:take(h) T2:take(h)", False),
-        # What left a region early is behind all that the region saw later
+        # an event after an early event of a region is ordered after all that the region sees later
         ("T3:begin T1:begin T1:w(x) T3:w(z) T1:r(z) T1:end T2:r(x) T2:w(q) T3:r(q)", False),
         ("T3:begin T1:begin T1:r(x) T3:w(z) T1:r(z) T1:end T2:w(x) T2:w(q) T3:r(q)", False),
         ("T3:begin T1:begin T1:post(h) T3:w(z) T1:r(z) T1:end T2:take(h) T2:w(q) T3:r(q)", False),
@@ -237,14 +237,14 @@ def test_potential_for_deadlock(text: str, expected: bool) -> None:
     assert interleavings.deadlock(notation(text)) is expected
 
 
-def test_a_lock_held_across_units_can_forbid_every_serial_order() -> None:
+def test_lock_held_across_units_can_forbid_every_serial_order() -> None:
     """T1 writes before T2, but keeps the lock that T2 takes first: a serial order would need it twice."""
     steps = notation("T2:begin T2:acq(l) T2:rel(l) T1:acq(l) T1:w(y) T2:w(y) T2:end")
     assert interleavings.conflict_atomic(steps) is listing.conflict_atomic(steps) is False
     assert view_serializable(steps) is False
 
 
-def test_too_big_is_no_answer() -> None:
+def test_answer_is_none_beyond_the_budget() -> None:
     steps = notation("T1:begin T1:r(x) T1:w(x) T1:end T2:begin T2:r(x) T2:w(x) T2:end")
     assert interleavings.conflict_atomic(steps, budget=3) is None
     assert avp(steps, budget=3) is None

@@ -1,10 +1,10 @@
 """View serializability: is the trace view-equivalent to some serial one (commit-node-2006, section 2)?
 
 Two traces of the same events are view-equivalent if each read sees the same write (or the initial value) in
-both, and each variable has the same last write. Serial: the events of each transaction are contiguous.
+both, and each location has the same last write. Serial: the events of each transaction are contiguous.
 
-Readings (docs/papers.md): the serial trace must be one that the program allows (program order, fork, join,
-hand-over, locks held by one thread at a time), but it may hand locks over in another order.
+As in `docs/papers.md`: the serial trace must be one that the program allows (program order, fork, join, hand-over,
+locks held by one thread at a time), but locks may be taken in another order.
 """
 
 from __future__ import annotations

@@ -4,12 +4,12 @@ A dependency e_a -> e_b joins two conflicting events of different threads with n
 conflicts with both. It is a violation of the regular transaction tx of e_b if tx's begin happens
 before e_a, event by event.
 
-Readings (docs/papers.md), the dependencies into e_b being:
+As in `docs/papers.md`, the dependencies into e_b are:
   read    <- the last write, if it is this thread's first read since then;
   write   <- each other thread's last read since the last write; the last write, if nobody read since;
   acquire <- the last release of the lock;
   join    <- the child's last event, if it had any; a child's first event <- its fork;
-  take    <- each other thread's last post, if this thread has not taken since (ours, after the reads).
+  take    <- each other thread's last post, if this thread has not taken since (not in the paper; as for reads).
 A cycle that does not follow the order of events violates no transaction.
 """
 

@@ -1,4 +1,4 @@
-"""Well-formed traces, as docs/trace-format.md has them: the first offending step and why, or None.
+"""Well-formedness, as in `docs/trace-format.md`: the first step that breaks a rule and which rule, or None.
 
 Locks are held by one thread at a time and released by their holder (re-entrant acquires are counted), begin
 and end match by name from the inside out, a child's first event follows its fork, its last precedes its

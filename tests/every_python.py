@@ -1,8 +1,8 @@
-"""The test suite on every Python from 3.11 up that this machine has: `python tests/every_python.py [--only 3.12]`.
+"""Runs the test suite on every Python from 3.11 up on this machine: `python tests/every_python.py [--only 3.12]`.
 
 Each gets a virtual environment of its own under build/python-X.Y, with the package installed as a user installs it, and
-runs the tests in a copy of this repository: what is tested is the installed package, not the sources. Needs nothing but
-the standard library.
+runs the tests in a copy of this repository, so that the installed package is tested and not the sources. Needs nothing
+but the standard library.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ BUILD = ROOT / "build"
 OLDEST = (3, 11)
 EXPECTED = ((3, 11), (3, 12), (3, 13), (3, 14))
 
-# Without what was built: nobody's modules but those that the Python in question compiles itself must be found.
+# Leaves out everything built: each Python must find only the modules that it compiled itself.
 NOT_COPIED = shutil.ignore_patterns("build", "dist", ".*", "*.so", "*.c", "*.egg-info", "__pycache__")
 
-ASK = "import os, sys; print(sys.implementation.name, *sys.version_info[:3], os.path.realpath(sys.executable))"
+IDENTIFY = "import os, sys; print(sys.implementation.name, *sys.version_info[:3], os.path.realpath(sys.executable))"
 
 Version = tuple[int, int]
 
 
 class Python(NamedTuple):
-    """An interpreter that starts."""
+    """A working interpreter."""
 
     version: tuple[int, int, int]
     path: Path
@@ -56,23 +56,23 @@ def main() -> int:
     parser.add_argument("--only", action="append", metavar="X.Y", help="only this version; can be given again")
     parser.add_argument("--list", action="store_true", help="show which are there, and stop")
     options = parser.parse_args()
-    pythons = found()
+    pythons = find_pythons()
     show(pythons)
     if options.list:
         return 0
-    chosen = [python for python in pythons if not options.only or shown(python.minor) in options.only]
+    chosen = [python for python in pythons if not options.only or dotted(python.minor) in options.only]
     if not chosen:
         print("none of them was chosen")
         return 1
-    return report([tested(python) for python in chosen])
+    return report([run_on(python) for python in chosen])
 
 
-def found() -> list[Python]:
-    """One interpreter a minor version, the newest; each real interpreter is asked once."""
+def find_pythons() -> list[Python]:
+    """The newest interpreter of each minor version."""
     newest: dict[Version, Python] = {}
     seen: set[Path] = set()
     for path in candidates():
-        python = asked(path)
+        python = identify(path)
         if python is None or python.minor < OLDEST or python.path in seen:
             continue
         seen.add(python.path)
@@ -82,16 +82,16 @@ def found() -> list[Python]:
 
 
 def candidates() -> Iterator[Path]:
-    """Everything that is called like a Python: the one that runs this, on the PATH, and of pyenv."""
+    """Possible interpreters: the one that runs this, those on the PATH, and those of pyenv."""
     yield Path(sys.executable)
     for directory in os.get_exec_path():
-        yield from called_python(Path(directory))
+        yield from python_commands(Path(directory))
     for root in pyenv_roots():
         for version in (root / "versions").glob("*/bin"):
-            yield from called_python(version)
+            yield from python_commands(version)
 
 
-def called_python(directory: Path) -> list[Path]:
+def python_commands(directory: Path) -> list[Path]:
     try:
         names = sorted(os.listdir(directory))
     except OSError:
@@ -109,10 +109,10 @@ def pyenv_roots() -> set[Path]:
     return {root.resolve() for root in roots}
 
 
-def asked(path: Path) -> Python | None:
-    """What an interpreter says of itself; None if it does not start or is not CPython."""
+def identify(path: Path) -> Python | None:
+    """The version and real path of an interpreter; None if it does not start or is not CPython."""
     try:
-        answer = subprocess.run([path, "-c", ASK], capture_output=True, text=True, timeout=60, check=True).stdout
+        answer = subprocess.run([path, "-c", IDENTIFY], capture_output=True, text=True, timeout=60, check=True).stdout
     except (OSError, subprocess.SubprocessError):
         return None
     name, major, minor, micro, real = answer.rstrip("\n").split(" ", 4)
@@ -122,18 +122,18 @@ def asked(path: Path) -> Python | None:
 def show(pythons: list[Python]) -> None:
     by_minor = {python.minor: python for python in pythons}
     for version in sorted({*EXPECTED, *by_minor}):
-        print(f"Python {shown(version)}: {by_minor.get(version, 'not found')}")
+        print(f"Python {dotted(version)}: {by_minor.get(version, 'not found')}")
 
 
-def shown(version: Version) -> str:
+def dotted(version: Version) -> str:
     return ".".join(map(str, version))
 
 
-def tested(python: Python) -> Result:
+def run_on(python: Python) -> Result:
     """Install the package for one Python and run the tests there."""
     print(f"\n=== Python {python}", flush=True)
     start = time.monotonic()
-    home = BUILD / f"python-{shown(python.minor)}"
+    home = BUILD / f"python-{dotted(python.minor)}"
     shutil.rmtree(home, ignore_errors=True)
     copy = shutil.copytree(ROOT, home / "copy", ignore=NOT_COPIED)
     outcome = "not installed"
@@ -147,14 +147,14 @@ def install(python: Python, venv: Path, copy: Path) -> bool:
     pip = [str(venv / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     commands = [
         [str(python.path), "-m", "venv", str(venv)],
-        [*pip, "--upgrade", "pip>=25.1"],  # the first that knows dependency groups
+        [*pip, "--upgrade", "pip>=25.1"],  # the first with dependency groups
         [*pip, ".", "--group", "test"],
     ]
     return all(subprocess.run(command, cwd=copy, check=False).returncode == 0 for command in commands)
 
 
 def run_tests(venv: Path, copy: Path) -> bool:
-    """Run them as in an activated environment."""
+    """Run the tests as in an activated environment."""
     path = os.pathsep.join([str(venv / "bin"), os.environ.get("PATH", "")])
     environment = {**os.environ, "PATH": path, "VIRTUAL_ENV": str(venv)}
     environment.pop("PYTHONPATH", None)

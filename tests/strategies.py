@@ -1,10 +1,9 @@
-"""Generated well-formed traces: a hypothesis strategy that shrinks well, and fast random ones for bulk work.
+"""Random well-formed traces: a hypothesis strategy that shrinks well, and a faster generator for many traces.
 
-Both draw a list of small choices, which one deterministic simulator turns into a legal trace: a choice that
-is not legal at its point is dropped. Leaving out or lowering choices gives a smaller trace of the same
-sort, which is all that shrinking needs.
+Both draw a list of choices, which a deterministic simulator turns into a legal trace: a choice that is not legal at
+its point is dropped. Removing or lowering choices gives a smaller trace of the same sort, which is how shrinking works.
 
-What is generated unless switched off: several threads from the start and forked ones (with no event, or
+Features, each of which can be switched off: several threads from the start and forked ones (with no event, or
 with only an empty region), re-entrant locks, nested regions, events outside regions, hand-overs, regions
 still open and locks still held at the end of the trace or of a joined thread.
 """
@@ -20,7 +19,7 @@ from hypothesis import strategies as st
 
 from oracles.model import Step
 
-# Simple actions first: hypothesis shrinks towards the start. Repetition is weight.
+# Simple actions first: hypothesis shrinks towards the start. An action that is repeated is more likely.
 _ACTIONS = (
     *("read", "write") * 4,
     *("begin", "begin", "begin", "end"),
@@ -32,14 +31,14 @@ _ACTIONS = (
 
 @dataclass(frozen=True)
 class Shape:
-    """Limits of a generated trace, and its features, each of which can be switched off."""
+    """The limits and features of a random trace."""
 
     threads: int = 4
     locks: int = 2
     variables: int = 3
     handovers: int = 2
     regions: int = 4
-    events: int = 30  # a closed trace can be longer by what it closes
+    events: int = 30  # a closed trace has the missing ends and releases in addition
     nesting: bool = True
     reentrant: bool = True
     forks: bool = True
@@ -80,12 +79,12 @@ class _Opened(NamedTuple):
 
 @dataclass
 class _Simulator:
-    """Plays choices. A method `_target_of_OP` names the target, or gives None: not legal now."""
+    """Applies choices. A method `_target_of_OP` gives the target, or None if the operation is not legal now."""
 
     shape: Shape
     roots: int
     closed: bool
-    live: list[str] = field(init=False)  # may act: there from the start or forked, and not joined
+    live: list[str] = field(init=False)  # can run: started or forked, and not joined
     opened: dict[str, list[_Opened]] = field(init=False)  # open regions and held locks, oldest first
     joinable: list[str] = field(default_factory=list)  # forked and not joined
     steps: list[Step] = field(default_factory=list)
@@ -199,7 +198,7 @@ def traces(draw: st.DrawFn, /, **limits: Any) -> list[Step]:
 
 
 def random_steps(rng: random.Random, **limits: Any) -> list[Step]:
-    """One random trace, much faster than by hypothesis; `limits` are the fields of `Shape`."""
+    """One random trace, much faster than with hypothesis; `limits` are the fields of `Shape`."""
     shape = _smaller(rng, Shape(**limits))
     actions = shape.actions()
     choices = (
@@ -209,7 +208,7 @@ def random_steps(rng: random.Random, **limits: Any) -> list[Step]:
 
 
 def _smaller(rng: random.Random, shape: Shape) -> Shape:
-    """Few variables and threads make conflicts: draw the sizes, so that crowded traces are common."""
+    """A random smaller shape: traces with few variables and threads have more conflicts."""
     return replace(
         shape,
         threads=rng.randint(min(2, shape.threads), shape.threads),

@@ -1,4 +1,4 @@
-"""Bundles and Parquet archives, made from a recipe: a valid one that is then damaged, or one put together freely.
+"""Makes bundles and Parquet archives from the fuzzer's bytes (a recipe): valid ones with damage, or arbitrary ones.
 
 A recipe is a kind (a byte) and sections separated by `SEPARATOR`. An even kind damages the parts of a valid archive:
 each section is the number of a part (a byte) and the commands of `patches.patched`. An odd kind says what stands in the
@@ -42,7 +42,7 @@ Parts = dict[str, bytes]
 
 
 def recipes() -> Iterator[bytes]:
-    """Recipes to start from: whole archives of every kind, and some damage."""
+    """Seeds: complete archives of every kind, and some damaged ones."""
     whole = SEPARATOR.join([_EVENTS, *_NAMES, b"{}"])
     for bit in range(8):
         yield bytes([1 | 1 << bit]) + whole
@@ -128,7 +128,7 @@ def _names_batch(lines: bytes, number: int, kind: int) -> pa.RecordBatch:
 
 
 def _foreign(columns: list[pa.Array], names: list[str], kind: int) -> pa.RecordBatch:
-    """The columns as somebody else may have written them."""
+    """The columns as another writer may write them."""
     size = len(columns[0])
     if kind & _WITH_NULLS and size:
         bits = np.packbits(np.arange(size) % 8 != 1, bitorder="little")

@@ -1,4 +1,4 @@
-"""How a fuzzer's bytes become an input of each format, and the inputs it starts from.
+"""Turns the fuzzer's bytes into inputs of each format, and provides its seeds.
 
 The first byte of every input chooses how it is read (`Way`). What follows is the content itself for the text formats.
 Containers, whose checksums and lengths would stop nearly every plain mutation at the door, are made from a recipe
@@ -24,7 +24,7 @@ GOLDEN = Path(__file__).parents[1] / "golden"
 
 @dataclass(frozen=True)
 class Way:
-    """How to read an input; none of it may change what is read, but for `lenient`."""
+    """How an input is read. Only `lenient` may change what is read."""
 
     lenient: bool
     says_format: bool
@@ -41,7 +41,7 @@ class Way:
         )
 
 
-# Reads as strictly as can be, in one piece, and says the format.
+# Strict, in one piece, with the format given.
 PLAIN = 0b111110
 
 
@@ -80,7 +80,7 @@ INPUTS: dict[str, Callable[[bytes, Path], bytes | Path]] = {
 
 
 def seeds(format: str) -> Iterator[bytes]:
-    """Small valid inputs, and a few that are not, for the fuzzer to start from."""
+    """Small inputs for the fuzzer to start from: valid ones, and a few invalid ones."""
     contents = list(_CONTENTS[format]())
     for content in contents:
         yield bytes([PLAIN]) + content
@@ -89,7 +89,7 @@ def seeds(format: str) -> Iterator[bytes]:
 
 
 def dictionary(format: str) -> list[bytes]:
-    """Words of the format, which the fuzzer puts in whole."""
+    """Words of the format, which the fuzzer inserts as a whole."""
     return _WORDS.get(format, [])
 
 
@@ -140,7 +140,7 @@ def _std() -> Iterator[bytes]:
     text = b"\nT".join(_EVENTS) + b"\n"
     yield text
     yield b"\xef\xbb\xbf" + text.replace(b"\n", b"\r\n") + b"\nT5|r(a%7Cb)|%2D\nT5|r(\xc3\xa9)|12"
-    # every golden trace is of the same make: a few will do
+    # the golden traces are similar: a few are enough
     for path in sorted(GOLDEN.glob("*.std"))[::6]:
         yield path.read_bytes()
 

@@ -1,4 +1,4 @@
-"""Damage to bytes, itself described by bytes, so that a fuzzer can search for the damage that matters."""
+"""Damages bytes as other bytes describe, so that the fuzzer can search for the damage that matters."""
 
 from __future__ import annotations
 

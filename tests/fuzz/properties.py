@@ -1,4 +1,4 @@
-"""What must hold of every input, however broken: this is what the fuzzer tries to refute.
+"""The properties that must hold for every input, however broken: the fuzzer searches for a counterexample.
 
 - It is read or refused with an `InputError` of one line. Nothing else may be raised.
 - How it is cut into pieces and batches changes nothing.
@@ -28,14 +28,14 @@ from atomsan.trace.symbols import Symbols
 from atomsan.trace.validation import ValidatedSource
 from fuzz.inputs import INPUTS, PLAIN, TEXTS, Way
 
-# More than this is not written and read again: it takes time and tells nothing new.
+# Larger traces are not written and read again: that takes time and finds nothing more.
 MOST_EVENTS = 2000
 LONGEST_LINE = 1 << 16
 
 
 @dataclass
 class Outcome:
-    """What came of reading an input: its batches, or how it was refused."""
+    """The result of reading an input: its batches, or the message of the refusal."""
 
     source: ValidatedSource | None
     batches: list[Batch]
@@ -54,7 +54,7 @@ class Outcome:
 
 
 def check_input(format: str, data: bytes, directory: Path) -> None:
-    """Raise `AssertionError`, or whatever the readers should not have raised, if the input refutes a property."""
+    """Raises `AssertionError`, or the unexpected error of a reader, if the input violates a property."""
     if format == "config":
         check_config(data, directory)
         return
@@ -98,7 +98,7 @@ def read_source(given: Any, format: str | None, way: Way) -> Outcome:
 
 
 def check_line(text: str) -> None:
-    """One line of text that any terminal can show."""
+    """A message must be one line of encodable text, and not too long."""
     assert text, "an empty message"
     assert len(text.splitlines()) == 1, "a message of several lines"
     assert len(text) < 2000, "a message too long to be read"
@@ -106,7 +106,7 @@ def check_line(text: str) -> None:
 
 
 def check_outcome(outcome: Outcome) -> None:
-    """Use what was read as the commands do."""
+    """Use the trace as the commands do: count it, write it, look up places."""
     assert outcome.source is not None
     first = 0
     counter = StatsCounter(outcome.source)
@@ -123,7 +123,7 @@ def check_outcome(outcome: Outcome) -> None:
 
 
 def _has_twins(symbols: Symbols) -> bool:
-    """Two symbols of one name: foreign archives may have them, text formats cannot."""
+    """Whether two symbols have one name: foreign archives may, text formats cannot."""
     return any(len(table) < MOST_EVENTS and max(Counter(table).values(), default=1) > 1 for table in symbols.tables())
 
 
@@ -146,7 +146,7 @@ def check_csv(outcome: Outcome) -> None:
 
 
 def _written(outcome: Outcome, writer: StdWriter | CsvWriter) -> bool:
-    """Whether the trace could be written; a nameless symbol is the only reason why not."""
+    """Whether the trace could be written; only a symbol without a name may prevent it."""
     try:
         for batch in outcome.batches:
             writer.write(batch)
@@ -159,7 +159,7 @@ def _written(outcome: Outcome, writer: StdWriter | CsvWriter) -> bool:
 
 
 def _check_again(stream: io.BytesIO, format: str, events: list[Event], *, sites: bool) -> None:
-    """What was written must be read as the events that it was written from."""
+    """Reading the written text must give the same events."""
     text = stream.getvalue()
     if max(map(len, text.split(b"\n"))) > LONGEST_LINE:
         return
@@ -173,7 +173,7 @@ def _plain(events: list[Event], sites: bool) -> list[Event]:
 
 
 def check_config(data: bytes, directory: Path) -> None:
-    """The bytes as a file of settings, in one of the two places."""
+    """Use the bytes as a settings file, in one of the two places."""
     own, project = directory / "atomsan.toml", directory / "pyproject.toml"
     used, unused = (own, project) if data[:1] and data[0] & 1 else (project, own)
     unused.unlink(missing_ok=True)

@@ -1,8 +1,8 @@
 """Coverage-guided fuzzing of every reader: `python tests/fuzz/run.py [--seconds N] [--format F ...]`.
 
-Where clang is at hand, the compiled modules are built once more with AddressSanitizer and coverage, under build/fuzz,
-so that the fuzzer sees into the parsers and a byte read out of bounds is a crash. Without it only the Python parts
-guide it. A corpus grows under build/fuzz and is used again by the next run.
+If clang is installed, the compiled modules are built with AddressSanitizer and coverage, under build/fuzz, so that the
+parsers guide the fuzzer and a read out of bounds is a crash. Otherwise only the Python parts guide it. The corpus under
+build/fuzz is kept for the next run.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ LONGEST_INPUT = 4096
 
 
 class Result(NamedTuple):
-    """How the fuzzing of one format went."""
+    """The result of fuzzing one format."""
 
     format: str
     runs: int
@@ -51,12 +51,12 @@ def main() -> int:
     chosen = options.format or formats
     environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
     if not options.plain and shutil.which("clang"):
-        environment = sanitized()
+        environment = build_sanitized()
     results = [fuzz(format, max(options.seconds // len(chosen), 1), environment) for format in chosen]
     return report(results, is_sanitized="LD_PRELOAD" in environment)
 
 
-def sanitized() -> dict[str, str]:
+def build_sanitized() -> dict[str, str]:
     """Build the package for the fuzzer; returns the environment in which it is used."""
     import atheris
 
@@ -102,7 +102,7 @@ def fuzz(format: str, seconds: int, environment: dict[str, str]) -> Result:
     text = log.read_text(errors="replace")
     new = sorted(set(crashes.iterdir()) - before)
     if status.returncode and not new:
-        new = [log]  # it ended in a way that left no input: the log has to do
+        new = [log]  # it crashed without leaving an input: report the log
     runs, coverage = (re.findall(word, text) for word in (r"number_of_executed_units: (\d+)", r"cov: (\d+)"))
     return Result(format, int((runs or [0])[-1]), time.monotonic() - start, int((coverage or [0])[-1]), new)
 
@@ -128,7 +128,7 @@ def dictionary_option(format: str) -> list[str]:
 
 
 def report(results: list[Result], *, is_sanitized: bool) -> int:
-    """Print what was done and found; returns the exit code."""
+    """Print the results; returns the exit code."""
     print(f"\n{'format':12}{'runs':>10}{'seconds':>9}{'coverage':>10}  result")
     for result in results:
         verdict = "CRASH" if result.crashes else "fine"

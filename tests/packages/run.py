@@ -1,9 +1,9 @@
 """The test suites of packages from PyPI, plain and recorded: `python tests/packages/run.py [PACKAGE ...]`.
 
-Each package comes as its source distribution, which holds its tests, and is installed under build/packages with what
-the tests need. They run with pytest, once as they are and once with `--atomsan` on the package and its tests. Every
-test must end in the same way; what AtomSan finds is listed and is no difference. Needs the network, and pytest and
-atomsan in the interpreter it runs on.
+Each package is downloaded as its source distribution, which contains its tests, and installed under build/packages with
+what the tests need. The tests run with pytest, once plain and once with `--atomsan` on the package and its tests. Every
+test must have the same outcome; findings are listed and are no difference. Needs the network, and pytest and atomsan in
+the interpreter it runs on.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ HERE = Path(__file__).resolve().parent
 BUILD = HERE.parents[1] / "build" / "packages"
 TIMEOUT = 600
 
-# What has an outcome when pytest itself has none.
+# The name of the outcome if pytest itself crashed.
 ALL = "all tests"
 
 
@@ -40,15 +40,15 @@ class Package(NamedTuple):
     tests: tuple[str, ...] = ("tests",)
     needs: tuple[str, ...] = ()
     plugins: tuple[str, ...] = ()
-    """Of pytest. No others are loaded, whatever the interpreter has."""
+    """Pytest plugins to load; no others are loaded."""
     options: tuple[str, ...] = ()
 
     @property
-    def place(self) -> Path:
+    def directory(self) -> Path:
         return BUILD / f"{self.name}-{self.version}"
 
 
-# options keep out what does not give the same answer twice without us: benchmarks, and tests of time and of load
+# options leave out tests that are flaky without AtomSan: benchmarks, and tests of time and of load
 PACKAGES = (
     Package(
         "aiocache",
@@ -124,18 +124,18 @@ PACKAGES = (
 
 
 class Outcome(NamedTuple):
-    """How one run of a package's tests went: for each test how it ended, and the text of its report."""
+    """The result of one run of a package's tests: for each test its outcome and the text of its report."""
 
     ended: dict[str, tuple[str, str]]
     seconds: float
     events: str = ""
 
     @property
-    def as_without_us(self) -> dict[str, str]:
+    def without_findings(self) -> dict[str, str]:
         return {test: "passed" if how == "found" else how for test, (how, _) in self.ended.items()}
 
     def __str__(self) -> str:
-        return ", ".join(f"{count} {how}" for how, count in sorted(Counter(self.as_without_us.values()).items()))
+        return ", ".join(f"{count} {how}" for how, count in sorted(Counter(self.without_findings.values()).items()))
 
 
 class Comparison(NamedTuple):
@@ -145,7 +145,7 @@ class Comparison(NamedTuple):
 
     @property
     def different(self) -> list[str]:
-        plain, recorded = self.plain.as_without_us, self.recorded.as_without_us
+        plain, recorded = self.plain.without_findings, self.recorded.without_findings
         crashed = [ALL] if ALL in plain else []
         return crashed + [test for test in {**plain, **recorded} if plain.get(test) != recorded.get(test)]
 
@@ -154,32 +154,32 @@ class Comparison(NamedTuple):
         return {test: text for test, (how, text) in self.recorded.ended.items() if how == "found"}
 
 
-def prepared(package: Package) -> Path:
-    """The directory of the package's sources. What it needs is installed beside it."""
-    place = package.place
-    if not (place / "installed").exists():
-        place.mkdir(parents=True, exist_ok=True)
-        with tarfile.open(_downloaded(package)) as archive:
-            archive.extractall(place / "source", filter="data")
+def prepare(package: Package) -> Path:
+    """Download and install the package, if not done yet; returns the directory of its sources."""
+    directory = package.directory
+    if not (directory / "installed").exists():
+        directory.mkdir(parents=True, exist_ok=True)
+        with tarfile.open(_download(package)) as archive:
+            archive.extractall(directory / "source", filter="data")
         pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
         source = _source(package)
         subprocess.run(
-            [*pip, "--upgrade", "--target", place / "site", source, *package.needs],
+            [*pip, "--upgrade", "--target", directory / "site", source, *package.needs],
             check=True,
             stderr=subprocess.DEVNULL,
         )
-        # where pytest looks for its options if the package has none: ours are not for it
-        (place / "pytest.ini").write_text("[pytest]\n")
-        (place / "installed").touch()
+        # an empty configuration, so that pytest does not find that of this repository
+        (directory / "pytest.ini").write_text("[pytest]\n")
+        (directory / "installed").touch()
     return _source(package)
 
 
 def _source(package: Package) -> Path:
-    (directory,) = (package.place / "source").iterdir()
+    (directory,) = (package.directory / "source").iterdir()
     return directory
 
 
-def _downloaded(package: Package) -> Path:
+def _download(package: Package) -> Path:
     index = f"https://pypi.org/simple/{package.name}/"
     with urllib.request.urlopen(index) as answer:
         page = answer.read().decode()
@@ -187,21 +187,21 @@ def _downloaded(package: Package) -> Path:
     found = re.search(rf'href="([^"]*/{file})[#"]', page, re.IGNORECASE)
     if found is None:
         raise LookupError(f"{index} has no source distribution of {package.version}")
-    path = package.place / "sdist.tar.gz"
+    path = package.directory / "sdist.tar.gz"
     urllib.request.urlretrieve(urllib.parse.urljoin(index, found[1]), path)
     return path
 
 
-def compared(package: Package) -> Comparison:
-    source = prepared(package)
+def compare(package: Package) -> Comparison:
+    source = prepare(package)
     include = [f"--atomsan-include={module}" for module in (*package.modules, str(source))]
     return Comparison(package, _run(package, source, []), _run(package, source, ["--atomsan", *include]))
 
 
 def _run(package: Package, source: Path, recorder: list[str]) -> Outcome:
-    result = package.place / "outcomes.json"
+    result = package.directory / "outcomes.json"
     result.unlink(missing_ok=True)
-    paths = [str(package.place / "site"), str(HERE), *filter(None, [os.environ.get("PYTHONPATH")])]
+    paths = [str(package.directory / "site"), str(HERE), *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths), "OUTCOMES": str(result), "PYTHONHASHSEED": "0"}
     environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     command = [
@@ -232,7 +232,7 @@ def _run(package: Package, source: Path, recorder: list[str]) -> Outcome:
         check=False,
     )
     seconds = time.monotonic() - started
-    (package.place / ("recorded.txt" if recorder else "plain.txt")).write_text(done.stdout, encoding="utf-8")
+    (package.directory / ("recorded.txt" if recorder else "plain.txt")).write_text(done.stdout, encoding="utf-8")
     if not result.exists():
         return Outcome({ALL: (f"crashed with exit code {done.returncode}", done.stdout[-3000:])}, seconds)
     events = re.search(r"tests recorded, ([\d,]+) events", done.stdout)
@@ -240,7 +240,7 @@ def _run(package: Package, source: Path, recorder: list[str]) -> Outcome:
 
 
 def main() -> int:
-    # in the background of a shell it is ignored, and tests that interrupt themselves would wait for ever
+    # a background job of a shell ignores SIGINT, and tests that interrupt themselves would hang
     signal.signal(signal.SIGINT, signal.default_int_handler)
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition(":")[0])
     parser.add_argument("packages", nargs="*", metavar="PACKAGE", help="only these, for example cachetools")
@@ -249,7 +249,7 @@ def main() -> int:
     print(f"{'package':26}{'':6}{'events':>12} {'plain':>8} {'recorded':>9} {'found':>6}  tests", flush=True)
     for package in PACKAGES:
         if not options.packages or package.name in options.packages:
-            comparisons.append(compared(package))
+            comparisons.append(compare(package))
             show(comparisons[-1])
     for comparison in comparisons:
         explain(comparison)

@@ -1,7 +1,7 @@
 """The standard library's own tests, plain and recorded: `python tests/stdlib/run.py [--list] [SUITE ...]`.
 
-Each suite runs in two processes of its own: as it is, and under `atomsan record` with both the tested modules and the
-tests rewritten. The same tests must run, be skipped and fail. Needs no more than the interpreter it runs on.
+Each suite runs in two processes: plain, and under `atomsan record` with both the tested modules and the tests
+instrumented. The same tests must run, be skipped and fail. Needs nothing but the interpreter it runs on.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ TIMEOUT = 900
 
 
 class Suite(NamedTuple):
-    """A module of tests, and what it tests: both are watched."""
+    """A test module, and the modules that it tests: all are recorded."""
 
     test: str
     modules: tuple[str, ...]
@@ -41,7 +41,7 @@ def suite(test: str, *modules: str) -> Suite:
 
 ASYNCIO = "test_asyncio.test_"
 
-# Tests that look where a recording cannot be hidden, and why.
+# Tests that fail when recorded because they look at what a recording cannot hide, and why.
 KNOWN = {
     "test_type_lookup_mro_reference": "a key in the dict of a class changes the class when compared: we look twice",
     "test_getcoroutinelocals": "variables that closures share have a companion, and `f_locals` shows it",
@@ -49,7 +49,7 @@ KNOWN = {
     "test_signature_bind_implicit_arg": "it takes constants of a code object by their number",
 }
 
-# Those that are fast, and different from each other: part of `make test`.
+# Fast suites of different kinds: part of `make test`.
 FAST = ("test_ordered_dict", "test_contextlib", "test_heapq", "test_weakset", ASYNCIO + "locks", "test_sched")
 
 SUITES = (
@@ -161,16 +161,16 @@ SUITES = (
 
 
 class Outcome(NamedTuple):
-    """How one run of a suite went."""
+    """The result of one run of a suite."""
 
     counts: dict[str, int]
     failed: dict[str, str]
     files: dict[str, str]
     seconds: float = 0.0
-    """Of the tests alone, without the start of the process and the imports."""
+    """The time of the tests, without start-up and imports."""
     events: int = 0
-    watched: frozenset[str] = frozenset()
-    """The files in which something was recorded."""
+    recorded_files: frozenset[str] = frozenset()
+    """The files with recorded events."""
 
     def __str__(self) -> str:
         return ", ".join(f"{count} {what}" for what, count in self.counts.items() if count) or "nothing run"
@@ -182,16 +182,14 @@ class Comparison(NamedTuple):
     recorded: Outcome
 
     @property
-    def unwatched(self) -> list[str]:
-        """What was to be watched and was not: a comparison without it would prove nothing."""
-        files = self.plain.files
-        return [
-            name for name, path in files.items() if not any(file.startswith(path) for file in self.recorded.watched)
-        ]
+    def unrecorded(self) -> list[str]:
+        """The modules that should have been recorded and were not: then the comparison proves nothing."""
+        files, recorded = self.plain.files, self.recorded.recorded_files
+        return [name for name, path in files.items() if not any(file.startswith(path) for file in recorded)]
 
     @property
     def new(self) -> list[str]:
-        """What failed in one of the two runs only."""
+        """The tests that failed in only one of the two runs."""
         return sorted(self.plain.failed.keys() ^ self.recorded.failed.keys())
 
     @property
@@ -204,21 +202,21 @@ class Comparison(NamedTuple):
             {what: count for what, count in outcome.counts.items() if what not in ("failures", "errors")}
             for outcome in (self.plain, self.recorded)
         )
-        return plain == recorded and not self.unwatched and self.new == self.known and "no result" not in plain
+        return plain == recorded and not self.unrecorded and self.new == self.known and "no result" not in plain
 
     def differences(self) -> str:
-        lines = [f"nothing recorded in {name}" for name in self.unwatched]
+        lines = [f"nothing recorded in {name}" for name in self.unrecorded]
         for outcome, where in ((self.plain, "plain"), (self.recorded, "recorded")):
             lines += [f"{test}, {where}:\n{outcome.failed[test]}" for test in self.new if test in outcome.failed]
         return "\n".join(lines)
 
 
-def there() -> list[Suite]:
-    """The suites that this Python has: which modules of tests there are differs from version to version."""
+def available_suites() -> list[Suite]:
+    """The suites that this version of Python has."""
     return [suite for suite in SUITES if importlib.util.find_spec(suite.test) is not None]
 
 
-def compared(suite: Suite) -> Comparison:
+def compare(suite: Suite) -> Comparison:
     with tempfile.TemporaryDirectory() as directory:
         plain = _run(suite, Path(directory), [])
         recorder = ["-m", "atomsan", "record", "--quiet", "--output", "run.atomtrace"]
@@ -226,21 +224,21 @@ def compared(suite: Suite) -> Comparison:
             recorder += ["--include", module]
         recorded = _run(suite, Path(directory), recorder)
         if (Path(directory) / "run.atomtrace").exists():
-            recorded = recorded._replace(**_recorded(Path(directory) / "run.atomtrace"))
+            recorded = recorded._replace(**_trace_facts(Path(directory) / "run.atomtrace"))
     return Comparison(suite, plain, recorded)
 
 
-def _recorded(trace: Path) -> dict[str, Any]:
+def _trace_facts(trace: Path) -> dict[str, Any]:
     with open(trace / "meta.json", encoding="utf-8") as file:
         events = json.load(file)["events"]
     sites = atomsan.open_trace(trace).symbols.sites
-    return {"events": events, "watched": frozenset(name.rsplit(":", 2)[0] for name in sites)}
+    return {"events": events, "recorded_files": frozenset(name.rsplit(":", 2)[0] for name in sites)}
 
 
 def _run(suite: Suite, directory: Path, recorder: list[str]) -> Outcome:
     result = directory / "result.json"
     result.unlink(missing_ok=True)
-    # a suite whose tests come in an order of their hashes is to have the same in both runs
+    # so that a suite whose tests are ordered by hash has the same order in both runs
     done = subprocess.run(
         [sys.executable, *recorder, str(SUITE), str(result), suite.test, *suite.modules],
         cwd=directory,
@@ -262,21 +260,21 @@ def _run(suite: Suite, directory: Path, recorder: list[str]) -> Outcome:
 
 
 def main() -> int:
-    # in the background of a shell it is ignored, and tests that interrupt themselves would wait for ever
+    # a background job of a shell ignores SIGINT, and tests that interrupt themselves would hang
     signal.signal(signal.SIGINT, signal.default_int_handler)
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition(":")[0])
     parser.add_argument("suites", nargs="*", metavar="SUITE", help="only these, for example test_queue")
     parser.add_argument("--list", action="store_true", help="show which there are, and stop")
     parser.add_argument("--jobs", type=int, default=1, help="how many to run at a time (default: 1)")
     options = parser.parse_args()
-    wanted = [suite for suite in there() if not options.suites or suite.name in options.suites]
+    wanted = [suite for suite in available_suites() if not options.suites or suite.name in options.suites]
     if options.list:
         print(*(f"{suite.name:32}{' '.join(suite.modules)}" for suite in wanted), sep="\n")
         return 0
     different = []
     print(f"{'suite':30}{'':6}{'events':>12} {'slower':>7}  tests")
     with ThreadPoolExecutor(options.jobs) as pool:
-        for comparison in pool.map(compared, wanted):
+        for comparison in pool.map(compare, wanted):
             show(comparison)
             if not comparison.is_same:
                 different.append(comparison)

@@ -2,8 +2,8 @@
 
     python tests/stdlib/suite.py RESULT TEST_MODULE [MODULE ...]
 
-A module is rewritten when it is imported. What Python, or whoever records, has imported before is therefore forgotten
-first and imported once more, in both runs alike. MODULE: one that is otherwise kept, but is itself under test.
+A module is instrumented when it is imported. Modules that Python or the recorder has imported before are therefore
+removed from `sys.modules` first and imported again, in both runs. MODULE: one that would be kept, but is under test.
 """
 
 import json
@@ -11,14 +11,14 @@ import os
 import sys
 import sysconfig
 
-# What an interpreter cannot have twice, or what watches us.
+# Modules that an interpreter cannot import twice, or that belong to the recorder.
 KEPT = ("__main__", "atomsan", "abc", "_collections_abc", "builtins", "codecs", "copyreg", "encodings", "genericpath")
 KEPT += ("importlib", "io", "os", "posixpath", "site", "stat", "sys", "threading", "types", "warnings", "zipimport")
 KEPT += ("_frozen_importlib", "_frozen_importlib_external")
 
 
-def rewrite(names: tuple[str, ...]) -> None:
-    """Whoever rewrites modules as they are imported needs some of them to do it: let it be done, and kept, before."""
+def instrument(names: tuple[str, ...]) -> None:
+    """Instrument and cache these modules now: the instrumentation itself imports some of them."""
     for name in list(sys.modules):
         if any(name == wanted or name.startswith(wanted + ".") for wanted in names):
             parent = sys.modules.get(name.rpartition(".")[0])
@@ -27,7 +27,7 @@ def rewrite(names: tuple[str, ...]) -> None:
             spec.loader.get_code(name)
 
 
-def forget_what_is_imported(also: tuple[str, ...]) -> None:
+def forget_imported_modules(also: tuple[str, ...]) -> None:
     library = os.path.realpath(sysconfig.get_path("stdlib"))
     for name, module in list(sys.modules.items()):
         file = getattr(module, "__file__", None) or ""
@@ -36,8 +36,8 @@ def forget_what_is_imported(also: tuple[str, ...]) -> None:
             del sys.modules[name]
 
 
-def watch_again() -> None:
-    """Whoever watches `threading` does so in the module that was imported first."""
+def patch_again() -> None:
+    """Patch the newly imported `threading`: the recorder has patched the one imported first."""
     primitives = sys.modules.get("atomsan.recorder.python.primitives")
     if primitives is not None and primitives.threading is not sys.modules.get("threading"):
         primitives.uninstall()
@@ -49,9 +49,9 @@ def watch_again() -> None:
 
 def main(result_file: str, name: str, *fresh: str) -> None:
     if "atomsan" in sys.modules:
-        rewrite(fresh)
-    forget_what_is_imported(fresh)
-    watch_again()
+        instrument(fresh)
+    forget_imported_modules(fresh)
+    patch_again()
     import tempfile
     import time
     import unittest
@@ -81,7 +81,7 @@ def main(result_file: str, name: str, *fresh: str) -> None:
 
 
 def _files(*names: str) -> dict[str, str]:
-    """Where these modules come from: a file, or the directory of a package."""
+    """The file of each module, or the directory of a package."""
     import importlib.util
 
     found = {}

@@ -1,6 +1,6 @@
-"""Some of the standard library's own test suites give the same results when they are recorded. `make test-stdlib`: all.
+"""Some of the standard library's own test suites have the same results when recorded; `make test-stdlib` runs all.
 
-They need the modules of tests that come with Python, which some distributions leave out.
+They need the test modules that come with Python, which some distributions leave out.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ SUITES = {suite.name: suite for suite in run.SUITES}
 
 
 @pytest.mark.parametrize("name", run.FAST)
-def test_a_suite_gives_the_same_results(name: str) -> None:
+def test_recorded_suite_has_the_same_results(name: str) -> None:
     suite = SUITES[name]
     try:
         is_there = importlib.util.find_spec(suite.test) is not None
@@ -27,6 +27,6 @@ def test_a_suite_gives_the_same_results(name: str) -> None:
         is_there = False
     if not is_there:
         pytest.skip(f"this Python has no {suite.test}")
-    comparison = run.compared(suite)
+    comparison = run.compare(suite)
     assert comparison.is_same, comparison.differences()
     assert comparison.plain.counts["run"] > 5

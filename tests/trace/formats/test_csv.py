@@ -13,7 +13,7 @@ from atomsan.trace._csv import CsvParser
 from atomsan.trace.events import Event, Op
 from atomsan.trace.formats.csv import CsvWriter
 from atomsan.trace.symbols import Symbols
-from feeding import batch_of, event_lists, feed, mutated, written
+from parsing import batch_of, event_lists, feed, mutated, written
 
 
 def read(text: str) -> list[Event]:

@@ -15,7 +15,7 @@ from atomsan.trace.byte_input import ByteInput
 from atomsan.trace.events import Batch, Event, Op
 from atomsan.trace.formats.davida import _CHUNK, davida_batches
 from atomsan.trace.symbols import Symbols
-from feeding import named
+from parsing import named
 
 OPS = {20: Op.BEGIN, 21: Op.END, 22: Op.READ, 23: Op.WRITE, 24: Op.ACQUIRE, 25: Op.RELEASE}
 LETTERS = {20: "m", 21: "m", 22: "V", 23: "V", 24: "L", 25: "L"}

@@ -12,7 +12,7 @@ from atomsan.trace._roadrunner import RoadRunnerParser
 from atomsan.trace.events import Event, Op
 from atomsan.trace.formats.roadrunner import describe_locations, location_parts
 from atomsan.trace.symbols import Symbols
-from feeding import feed, mutated
+from parsing import feed, mutated
 
 
 def read(*lines: str) -> list[Event]:

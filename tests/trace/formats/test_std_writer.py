@@ -14,7 +14,7 @@ from atomsan.trace._std import StdParser
 from atomsan.trace.events import Batch, Event, Op
 from atomsan.trace.formats.std import StdWriter
 from atomsan.trace.symbols import Symbols
-from feeding import batch_of, event_lists, feed, written
+from parsing import batch_of, event_lists, feed, written
 
 
 def lines(*events: Event) -> list[str]:

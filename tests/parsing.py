@@ -1,4 +1,4 @@
-"""Text parsers and writers without files: text in, events out, and back."""
+"""Runs the text parsers and writers on strings: text to events, and events to text."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from atomsan.trace._text import TextParser
 from atomsan.trace.events import NO_SITE, TARGET_KIND, Batch, Event, Op
 from atomsan.trace.symbols import Symbols
 
-# What stands behind a piece of text must not matter: here it goes on like text of every format.
+# Bytes after a piece of text, which a parser may read but must ignore: they look like text of every format.
 BEHIND = b"T1|r(x)|1\n,,,,,,,,w(x)),,,))))  Final  X.java:1\n@  Rd(0,x)"[:64].ljust(64, b",")
 
-# Names that hold every format's own signs.
+# Names with the special characters of every format.
 names = st.text(
     st.sampled_from("aZ0|,()%-:#@[]. \t\r\n25é\u2028𝄞") | st.characters(exclude_characters="\0", codec="utf-8")
 )
 
 
 class Outcome(NamedTuple):
-    """What came of a text: its events, where each stands, and the error that ended it."""
+    """The result of parsing a text: its events, their lines, and the error after them."""
 
     events: list[Event]
     lines: list[int]
@@ -40,7 +40,7 @@ def feed(
     room: int = 1 << 10,
     cuts: random.Random | None = None,
 ) -> Outcome:
-    """Read a whole text. With `cuts`, it comes in pieces of random length."""
+    """Parse a text: as a whole, or with `cuts` in pieces of random length."""
     symbols = Symbols()
     parser = parser_class(symbols, room)
     batches: list[Batch] = []
@@ -128,7 +128,7 @@ def event_lists(draw: st.DrawFn) -> list[Event]:
 
 
 def written(make: object, events: Sequence[Event], cut: int | None = None) -> bytes:
-    """What a writer makes of events; with `cut`, given in two batches."""
+    """The events as a writer writes them; with `cut`, in two batches."""
     stream, symbols = io.BytesIO(), Symbols()
     writer: Writer = make(stream, symbols)  # type: ignore[operator]
     parts = [events] if cut is None else [events[:cut], events[cut:]]
@@ -141,7 +141,7 @@ def written(make: object, events: Sequence[Event], cut: int | None = None) -> by
 
 
 def mutated(text: bytes, rng: random.Random) -> bytes:
-    """The text with a few bytes or lines changed, put in, taken out or repeated."""
+    """The text with a few bytes or lines changed, inserted, removed or repeated."""
     data = bytearray(text)
     for _ in range(rng.randint(1, 6)):
         at = rng.randrange(len(data) + 1)

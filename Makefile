@@ -48,10 +48,10 @@ bench: $(VENV)/installed  ## speed, as ratios measured in one run
 	$(BIN)/python bench/run.py
 
 bench-paper: $(VENV)/installed  ## every checker on the benchmarks of the AeroDrome paper
-	$(BIN)/python bench/paper.py
+	$(BIN)/python bench/aerodrome_paper.py
 
 bench-sets: $(VENV)/installed  ## atomic sets on the programs of the atomic-sets paper
-	$(BIN)/python bench/contest.py
+	$(BIN)/python bench/atomic_sets_paper.py
 
 fuzz: $(VENV)/installed  ## ten minutes of coverage-guided fuzzing of every reader
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group fuzz

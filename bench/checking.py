@@ -1,7 +1,9 @@
-"""How fast traces are checked, against `md5sum` on the text of the same trace in the same run.
+"""Speed of the checkers, compared with `md5sum` on the text of the same trace.
 
-`in_memory` measures what the checkers do, flattening included: the columns are there already. `whole_process` is what a
-user waits for: `atomsan check` from text, with its start.
+    python bench/run.py --only checking --only check --only checking-growth --only violations
+
+`in_memory` measures the checkers alone, flattening included, on columns in memory. `whole_process` measures
+`atomsan check` on a text, start-up included.
 """
 
 from __future__ import annotations
@@ -12,20 +14,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness import Row, atomsan, best, command
+from harness import MILLION, InMemory, Row, atomsan, best, command
 
 from atomsan.checkers.loop import run_checkers
 from atomsan.checkers.registry import CHECKERS
-from atomsan.trace.events import Batch
 from atomsan.trace.generator import GeneratedSource, generate, options_for
 from atomsan.trace.writing import write_trace
-
-MILLION = 1_000_000
 
 
 @dataclass(frozen=True)
 class Load:
-    """A trace, and by checker the most that it may take, in units of md5sum; None: the figure only informs."""
+    """A generated trace, and by checker the limit of its time in units of md5sum; None: no limit."""
 
     name: str
     kind: str
@@ -64,17 +63,6 @@ LOADS = [
 ]
 
 
-class InMemory:
-    """The batches of a generated trace, made beforehand."""
-
-    def __init__(self, source: GeneratedSource) -> None:
-        self.symbols, self.meta, self.place = source.symbols, source.meta, source.place
-        self._batches = list(source.batches())
-
-    def batches(self) -> Iterator[Batch]:
-        return iter(self._batches)
-
-
 def in_memory(directory: Path, repeat: int, events: int) -> Iterator[Row]:
     for load in LOADS:
         source = InMemory(load.source(events))
@@ -102,7 +90,7 @@ def _check(source: InMemory, name: str, verdict: str = "holds") -> Callable[[], 
 
 
 def growth(repeat: int, most: int) -> Iterator[Row]:
-    """Velodrome where it can forget transactions: twice the events, at most 2.2 times the time."""
+    """Time of Velodrome where it can forget transactions: at most 2.2 times for twice the events."""
     sizes = [most // 8, most // 4, most // 2, most]
     sources = [InMemory(LOADS[0].source(size)) for size in sizes]
     times = best(repeat, *(_check(source, "velodrome") for source in sources))
@@ -118,9 +106,9 @@ def growth(repeat: int, most: int) -> Iterator[Row]:
 
 
 def every_violation(repeat: int, events: int) -> Iterator[Row]:
-    """RegionTrack and Davida where some thousand transactions violate, against AeroDrome's rate.
+    """Time of RegionTrack and Davida with a few thousand violations, compared with AeroDrome.
 
-    AeroDrome would stop at the first violation, so it gets the same load without any.
+    AeroDrome would stop at the first violation, so it runs on the same load without any.
     """
     shape = LOADS[0].shape
     violating = InMemory(generate(options_for("violating", events=events, violations=events // 2000, **shape)))

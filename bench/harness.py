@@ -1,7 +1,7 @@
-"""Measuring on a noisy machine: two things in one run, turn by turn, and the best of several of each.
+"""Timing, and the table of results, for all benchmarks.
 
-A benchmark is a function that returns `Row`s. A row is a figure with its limit: a ratio of two times wherever
-there is a yardstick, because a ratio says the same on any machine.
+A benchmark is a generator of `Row`s. A row is a figure with its limit. Times are compared as ratios, because ratios are
+the same on any machine: the two things run alternately, several rounds, and the best time of each counts.
 """
 
 from __future__ import annotations
@@ -13,17 +13,23 @@ import platform
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
+from atomsan.trace.events import Batch
+from atomsan.types import EventSource
+
+MILLION = 1_000_000
+TOOL = Path(sys.executable).with_name("atomsan")
+
 
 @dataclass
 class Row:
-    """One figure. `limit` is what it must not exceed, or with `at_least` not fall below; None if it only informs."""
+    """One figure. `limit` is the most it may be, or with `at_least` the least; None: no limit."""
 
     name: str
     value: float
@@ -46,29 +52,29 @@ def seconds(work: Callable[[], object]) -> float:
 
 
 def best(repeat: int, *works: Callable[[], object]) -> list[float]:
-    """The shortest time of each, over `repeat` rounds in which each has its turn."""
+    """The shortest time of each, over `repeat` rounds in which each runs once."""
     rounds = [[seconds(work) for work in works] for _ in range(repeat)]
     return [min(times) for times in zip(*rounds, strict=True)]
 
 
 def command(*words: str | os.PathLike[str]) -> Callable[[], object]:
-    """A command whose run can be timed. It must succeed."""
+    """A function that runs a command, which must succeed."""
     return lambda: subprocess.run(words, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 def as_installed() -> None:
-    """Give the tool its bytecode, as pip does: an editable install may have none, and would compile at every start."""
+    """Compile the package to bytecode, as pip does: an editable install may have none and compile at every start."""
     import atomsan
 
     compileall.compile_dir(Path(atomsan.__file__).parent, quiet=1)
 
 
 def atomsan(*words: str | os.PathLike[str]) -> Callable[[], object]:
-    return command(Path(sys.executable).with_name("atomsan"), *words)
+    return command(TOOL, *words)
 
 
-# A process starts with the memory of the one that made it, and that counts as its own: so a small one makes it.
-_MAKER = """
+# A process starts with the memory of its parent, which counts as its own: so a small parent starts it.
+_PARENT = """
 import resource, subprocess, sys
 code = subprocess.run(sys.argv[1:]).returncode
 print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, file=sys.stderr)
@@ -77,13 +83,23 @@ sys.exit(code)
 
 
 def measured(*words: str | os.PathLike[str]) -> tuple[bytes, float, float]:
-    """Run the tool: what it printed, its seconds, and the most memory it held, in MB. Findings are no failure."""
-    tool = Path(sys.executable).with_name("atomsan")
+    """Run the tool: its output, its seconds, and its peak memory in MB. Findings are no failure."""
     start = time.perf_counter()
-    run = subprocess.run([sys.executable, "-S", "-c", _MAKER, tool, *words, "--quiet"], capture_output=True)
+    run = subprocess.run([sys.executable, "-S", "-c", _PARENT, TOOL, *words, "--quiet"], capture_output=True)
     elapsed = time.perf_counter() - start
     assert run.returncode in (0, 1, 3), run.stderr.decode()
     return run.stdout, elapsed, int(run.stderr.split()[-1]) / 1024
+
+
+class InMemory:
+    """The batches of a source, read beforehand, so that reading is not measured."""
+
+    def __init__(self, source: EventSource) -> None:
+        self._batches = list(source.batches())
+        self.symbols, self.meta, self.place = source.symbols, source.meta, source.place
+
+    def batches(self) -> Iterator[Batch]:
+        return iter(self._batches)
 
 
 def show(rows: list[Row]) -> None:

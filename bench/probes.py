@@ -1,8 +1,8 @@
-"""What an access costs with a probe and without, in nanoseconds: `python bench/probes.py`.
+"""Time of an access in nanoseconds, plain and with a probe: `python bench/probes.py`.
 
-Each line runs in a loop of its own, plain and instrumented; the cost of an empty loop is taken off. Short loops and the
-best of many, because the machine has other things to do. Between loops the log is taken as read. The last column is the
-figure of the prototype of the same access, to beat, where one was measured.
+Each line runs in a loop of its own, plain and instrumented; the time of an empty loop is subtracted. Loops are short
+and the best of many counts, because the machine is shared. Between loops the log is emptied. The last column is the
+figure of a prototype, where it was measured.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ LOOPS = 10_000
 REPEATS = 20
 ROUNDS = 8
 
-# What is measured: the statement, and the figure of the prototype.
+# The measured statements, each with the figure of the prototype.
 LINES = {
     "attribute load": ("a.x", 13),
     "attribute store": ("a.x = 1", 14),

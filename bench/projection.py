@@ -1,8 +1,10 @@
-"""How fast the projections on atomic sets are checked, against AeroDrome's engine on a trace of the same accesses.
+"""Speed of checking projections on atomic sets, compared with AeroDrome's engine on a trace of the same accesses.
+
+    python bench/run.py --only projection
 
 Eight threads run units of 20 accesses each. A unit works on two sets of its own thread, and now and then on one that a
 unit of another thread works on at the same time. AeroDrome stops at the first violation, so its trace has only reads
-on the shared sets. Both figures are of the loops alone: the columns are there already.
+on the shared sets. Only the engines are measured, on columns in memory.
 """
 
 from __future__ import annotations
@@ -12,14 +14,13 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 import numpy.typing as npt
-from harness import Row, best
+from harness import MILLION, Row, best
 
 from atomsan.checkers.engines._aerodrome import AeroDrome
 from atomsan.checkers.engines._projection import Projection
 from atomsan.checkers.units import RowKind, Rows
 from atomsan.trace.events import Op
 
-MILLION = 1_000_000
 THREADS = 8
 ACCESSES = 20  # of a unit
 LOCATIONS = 8  # of a set
@@ -30,7 +31,7 @@ Numbers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Load:
-    """`shared` sets, which are in use by two threads or by all; the share of the accesses that goes to them."""
+    """`shared` of the `sets` are used by two threads or by all; `share` of the accesses go to these."""
 
     name: str
     sets: int
@@ -40,7 +41,7 @@ class Load:
     limit: float | None
 
     def rows(self, events: int) -> Rows:
-        """A unit is a line of accesses with its end behind them; lines of the threads are mixed."""
+        """Units of accesses, each followed by its end; the units of the threads are interleaved."""
         units = events // (THREADS * (ACCESSES + 1))
         rng = np.random.default_rng(5)
         shape = (THREADS, units, ACCESSES)
@@ -75,13 +76,13 @@ class Load:
 
 
 def _with_ends(column: Numbers, end: int | None = 0) -> Numbers:
-    """The column of all rows, thread by thread. None: the end has what stands before it."""
+    """The column with the rows of unit ends, thread by thread. None: an end has the value of the row before it."""
     last = column[:, :, -1:] if end is None else np.full_like(column[:, :, -1:], end)
     return np.concatenate([column, last], axis=2).ravel()
 
 
 def _order(rng: np.random.Generator, units: int) -> Numbers:
-    """Places in the columns: at about the same speed for all threads, each a part of a unit ahead of the one before."""
+    """Row numbers in order: all threads at about the same speed, each a part of a unit ahead of the one before."""
     length = units * (ACCESSES + 1)
     pace = np.arange(length) + rng.random((THREADS, length)).cumsum(axis=1) % 3
     pace = np.maximum.accumulate(pace, axis=1) + np.arange(THREADS)[:, None] * (ACCESSES / THREADS)

@@ -1,4 +1,7 @@
-"""How fast traces are read, checked and written, against `md5sum` on the same file in the same run."""
+"""Speed of reading, validating and writing traces, compared with `md5sum` on the same file; memory of converting.
+
+python bench/run.py --only reading --only growth --only memory
+"""
 
 from __future__ import annotations
 
@@ -11,22 +14,19 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from harness import Row, atomsan, best, command, measured
+from harness import MILLION, InMemory, Row, atomsan, best, command, measured
 
 from atomsan.trace._validate import Validator
-from atomsan.trace.events import Batch
 from atomsan.trace.generator import generate, options_for
 from atomsan.trace.reading import open_trace
 from atomsan.trace.writing import write_trace
 
-MILLION = 1_000_000
-
-# threads, variables, and the most that parse + intern + validate may take in units of md5sum
+# threads, variables, and the limit of reading and validating in units of md5sum
 SHAPES = {"8 threads, 100k variables": (8, 100_000, 1.8), "32 threads, 1M variables": (32, MILLION, 2.5)}
 
 
 def text_of(directory: Path, threads: int, variables: int, events: int) -> Path:
-    """A serializable trace in STD, made once a run."""
+    """A serializable trace in STD, generated once."""
     path = directory / f"{threads}x{variables}x{events}.std"
     if not path.exists():
         options = options_for("serializable", events=events, threads=threads, variables=variables)
@@ -74,8 +74,7 @@ def reading(directory: Path, repeat: int, events: int) -> Iterator[Row]:
 
 
 def in_process(text: Path, bundle: Path, shape: str, repeat: int, events: int) -> Iterator[Row]:
-    batches = list(open_trace(bundle).batches())
-    source = _Fixed(batches, bundle)
+    source = InMemory(open_trace(bundle))
     copy = bundle.with_name("copy.atomtrace")
 
     def parse_only() -> None:
@@ -85,7 +84,7 @@ def in_process(text: Path, bundle: Path, shape: str, repeat: int, events: int) -
     def validate_only() -> None:
         validator = Validator()
         validator.grow(source.symbols)
-        for batch in batches:
+        for batch in source.batches():
             assert validator.check(batch) == 0
 
     parse, validate, write_bundle, write_text = best(
@@ -102,22 +101,8 @@ def in_process(text: Path, bundle: Path, shape: str, repeat: int, events: int) -
     yield Row(f"{shape}: writing STD", events / write_text / MILLION, "Mev/s")
 
 
-class _Fixed:
-    """Batches in memory as a source, so that only the writing is measured."""
-
-    def __init__(self, batches: list[Batch], bundle: Path) -> None:
-        opened = open_trace(bundle)
-        self.symbols = opened.symbols
-        self.meta = opened.meta
-        self.place = opened.place
-        self._batches = batches
-
-    def batches(self) -> Iterator[Batch]:
-        return iter(self._batches)
-
-
 def growth(directory: Path, repeat: int, most: int) -> Iterator[Row]:
-    """Twice the events, at most 2.2 times the time: on ever longer beginnings of one trace."""
+    """Time of reading ever longer prefixes of one trace: at most 2.2 times for twice the events."""
     text = text_of(directory, 8, 100_000, most)
     sizes = [most]
     while sizes[0] >= 2 * MILLION:
@@ -135,7 +120,7 @@ def growth(directory: Path, repeat: int, most: int) -> Iterator[Row]:
 
 
 def _line_ends(text: Path, sizes: list[int]) -> dict[int, int]:
-    """How many bytes the first so many lines take."""
+    """For each number of lines, the number of bytes of that prefix."""
     ends, at, lines = {}, 0, 0
     wanted = iter(sizes)
     size = next(wanted)
@@ -152,8 +137,8 @@ def _line_ends(text: Path, sizes: list[int]) -> dict[int, int]:
     return ends
 
 
-class _Beginning(io.RawIOBase):
-    """The first so many bytes of a file."""
+class _Prefix(io.RawIOBase):
+    """The first `size` bytes of a file."""
 
     def __init__(self, file: io.FileIO, size: int) -> None:
         self._file = file
@@ -167,12 +152,12 @@ class _Beginning(io.RawIOBase):
 
 def _read(text: Path, end: int) -> None:
     with io.FileIO(text) as file:
-        for _ in open_trace(_Beginning(file, end), format="std").batches():
+        for _ in open_trace(_Prefix(file, end), format="std").batches():
             pass
 
 
 def memory(directory: Path, events: int) -> Iterator[Row]:
-    """The resident memory of converting a long trace of a million variables."""
+    """Peak memory of converting a long trace of a million variables."""
     text = text_of(directory, 8, MILLION, events)
     bundle = directory / "memory.atomtrace"
     _, _, peak = measured("convert", "--force", text, bundle)

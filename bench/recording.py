@@ -1,6 +1,8 @@
-"""What recording costs: whole multi-threaded programs, recorded to disk, against the plain run of the same program.
+"""Slowdown and disk space of recording whole multi-threaded programs, compared with their plain run.
 
-The programs are in `programs/`, one for each kind of load; they print what they computed, and it must be the same.
+    python bench/run.py --only recording --only run
+
+The programs are in `programs/`, one for each kind of load; their output must be the same plain and recorded.
 """
 
 from __future__ import annotations
@@ -12,11 +14,11 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from harness import Row, atomsan, best, command
+from harness import TOOL, Row, atomsan, best, command
 
 PROGRAMS = Path(__file__).parent / "programs"
 
-# The most that recording may cost; None: it counts in the mean only.
+# The limit of the slowdown; None: it counts only in the mean.
 LIMITS: dict[str, float | None] = {
     "attributes": 2.0,
     "dictionaries": 1.5,
@@ -39,7 +41,7 @@ def programs(directory: Path, repeat: int) -> Iterator[Row]:
         program, trace = PROGRAMS / f"{name}.py", directory / f"{name}.atomtrace"
         record = ("record", "--quiet", "--force", "-o", trace, program)
         plain, recorded = best(repeat, command(sys.executable, program), atomsan(*record))
-        _same_output(program, record)
+        _check_output(program, record)
         events = json.loads((trace / "meta.json").read_text())["events"]
         size = sum(part.stat().st_size for part in trace.iterdir())
         ratios.append(recorded / plain)
@@ -56,10 +58,9 @@ def programs(directory: Path, repeat: int) -> Iterator[Row]:
     )
 
 
-def _same_output(program: Path, record: tuple[object, ...]) -> None:
-    tool = Path(sys.executable).with_name("atomsan")
+def _check_output(program: Path, record: tuple[object, ...]) -> None:
     plain = subprocess.run([sys.executable, program], check=True, capture_output=True)
-    recorded = subprocess.run([tool, *map(str, record)], check=True, capture_output=True)
+    recorded = subprocess.run([TOOL, *map(str, record)], check=True, capture_output=True)
     assert plain.stdout == recorded.stdout, f"{program.name} computed something else"
 
 

@@ -1,8 +1,8 @@
-"""`make bench`: every figure the project promises, as a table for people and JSON for machines.
+"""All benchmarks with their limits, as a table and as JSON: `make bench`.
 
     python bench/run.py                 everything, about ten minutes and 4 GB of disk
-    python bench/run.py --quick         a tenth of the events, one minute: for a first look, not for a verdict
-    python bench/run.py --only reading
+    python bench/run.py --quick         a tenth of the events, one minute; the limits are meant for the full size
+    python bench/run.py --only reading  one benchmark; can be given again
 
 Exits with 1 if a limit was missed.
 """
@@ -21,13 +21,11 @@ import reading
 import recording
 import sets
 import tool
-from harness import Row, as_installed, save, show
-
-MILLION = 1_000_000
+from harness import MILLION, Row, as_installed, save, show
 
 
 def benchmarks(directory: Path, repeat: int, scale: float) -> dict[str, Iterator[Row]]:
-    """Every benchmark by name. They are generators: nothing runs before it is asked for."""
+    """Every benchmark by name. They are generators: nothing runs before its rows are taken."""
     events = int(10 * MILLION * scale)
     return {
         "start-up": tool.start_up(directory, 2 * repeat),

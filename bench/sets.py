@@ -1,8 +1,10 @@
-"""How fast atomic sets are, units, race automata and projection, against AeroDrome's pass over the same load.
+"""Speed of checking atomic sets (units of work, patterns, projection), compared with AeroDrome on the same load.
+
+    python bench/run.py --only sets --only run-sets
 
 Threads work in rounds: each does one unit of work on one object, and all are interleaved at random, access by access.
-In a share of the rounds, two threads have the same object. AeroDrome would stop at the first violation, so it gets the
-same load without sharing, as a trace: each unit is a region.
+In a share of the rounds, two threads have the same object. AeroDrome would stop at the first violation, so it runs on
+the same load without sharing, as a trace: each unit is a region.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-from harness import Row, best, command
+from harness import MILLION, Row, best, command
 
 from atomsan.checkers.atomic_sets import Method, SetChecking
 from atomsan.checkers.engines._aerodrome import AeroDrome
@@ -25,7 +27,6 @@ from atomsan.flow.sets import AT_ONCE
 from atomsan.trace.events import BATCH_EVENTS, Batch, Op
 from atomsan.trace.symbols import Symbols
 
-MILLION = 1_000_000
 PROGRAMS = Path(__file__).parent / "programs"
 
 Integers = npt.NDArray[np.int64]
@@ -38,10 +39,10 @@ class Load:
     fields: int = 8
     threads: int = 8
     accesses: int = 20
-    """Of each unit."""
+    """Accesses of a unit."""
     writes: float = 0.3
     shared: float = 0.0
-    """Share of the accesses that go to an object which another thread's unit is on at the same time."""
+    """Share of the accesses to an object that another thread's unit works on at the same time."""
 
     def rows(self, events: int) -> list[Rows]:
         return [_rows(self, part) for part in self._parts(events)]
@@ -67,7 +68,7 @@ class _Rounds:
     def __init__(self, load: Load, rng: np.random.Generator, first: int, count: int) -> None:
         self.first, self.count = first, count
         width = load.threads * load.accesses
-        step = load.objects // load.threads  # so that no two threads have the same object unless they are to
+        step = load.objects // load.threads  # so that two threads have the same object only where intended
         objects = rng.integers(0, load.objects, (count, 1)) + step * np.arange(load.threads)
         together = rng.random((count, load.threads // 2)) < load.shared
         objects[:, 1::2] = np.where(together, objects[:, 0::2], objects[:, 1::2])
@@ -112,7 +113,7 @@ def _trace(load: Load, part: _Rounds) -> Events:
 
 
 def patterns(repeat: int, events: int) -> Iterator[Row]:
-    """Of `events` accesses, on top of which come the ends of units, and in the trace their begins."""
+    """On `events` accesses, and in addition the ends of units, and their begins in the trace."""
     private = Load()
     trace = private.trace(events)
     for shared, limit in ((0.0, None), (0.1, 8.0), (0.5, None)):
@@ -138,7 +139,7 @@ def patterns(repeat: int, events: int) -> Iterator[Row]:
 
 
 def _whole(repeat: int, events: int, load: Load, aerodrome: Callable[[], object], limit: float | None) -> Iterator[Row]:
-    """The same from the events of a trace on, as `atomsan sets` does it: the units are found first."""
+    """The same on the events of a trace, as `atomsan sets` does it: the units are found first."""
     symbols = Symbols()
     for number in range(load.objects * load.fields):
         symbols.locations.intern(f"object{number // load.fields}.field{number % load.fields}")
@@ -169,7 +170,7 @@ def _whole(repeat: int, events: int, load: Load, aerodrome: Callable[[], object]
         )
 
 
-# The program as usual, and without asking set by set.
+# Runs the tool as usual, or without checking the atomic sets.
 _WITHOUT = """
 import sys
 import atomsan.flow.check
@@ -181,7 +182,7 @@ sys.exit(main())
 
 
 def in_a_run(repeat: int) -> Iterator[Row]:
-    """What asking set by set adds to `atomsan run`."""
+    """Time that checking atomic sets adds to `atomsan run`."""
     for name in ("attributes", "pipeline", "service"):
         program = PROGRAMS / f"{name}.py"
         without, with_sets = best(

@@ -1,4 +1,7 @@
-"""The tool itself: how long it takes to start, and how fast the generator is."""
+"""Start-up time of the tool, and speed of the generator.
+
+python bench/run.py --only start-up --only generator
+"""
 
 from __future__ import annotations
 

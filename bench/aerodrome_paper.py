@@ -1,9 +1,9 @@
-"""`make bench-paper`: every checker on the benchmarks of the AeroDrome paper's table 1, in the style of that table.
+"""Verdict, time and memory of every checker on the benchmarks of the AeroDrome paper's table 1: `make bench-paper`.
 
-    python bench/paper.py [--events N] [--timeout S] [--only PRESET ...]
+    python bench/aerodrome_paper.py [--events N] [--timeout S] [--only PRESET ...]
 
-The traces are generated in the proportions of the paper's (see `atomsan generate --list-presets`), scaled so that none
-has more than --events events. Each checker runs as a process of its own: `atomsan check --algorithm NAME`.
+The traces are generated in the proportions of the paper's (see `atomsan generate --list-presets`), scaled down to
+--events events at most. Each checker runs as a process of its own: `atomsan check --algorithm NAME`.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ ALGORITHMS = ["auto", *(name for name in CHECKERS if name != "empty")]
 
 @dataclass
 class Outcome:
-    """What one checker said of one trace, and what it took."""
+    """The verdict of one checker on one trace, its time and its memory."""
 
     verdict: str
     seconds: float
     megabytes: float
 
 
-def checked(trace: Path, algorithm: str, timeout: float) -> Outcome:
+def check(trace: Path, algorithm: str, timeout: float) -> Outcome:
     """Run one checker in a process of its own; the time is that of the whole process."""
     words = ("check", trace, "--algorithm", algorithm, "--timeout", str(timeout), "--format", "json")
     output, seconds, megabytes = measured(*words)
     return Outcome(json.loads(output)["verdict"], seconds, megabytes)
 
 
-def shown(outcome: Outcome, events: int, timeout: float) -> str:
+def cell(outcome: Outcome, events: int, timeout: float) -> str:
     if outcome.verdict == "unknown" and outcome.seconds >= timeout:
         return f"TO > {timeout:g} s"
     sign = {"holds": "✓", "violated": "✗", "unknown": "?"}[outcome.verdict]
@@ -63,11 +63,11 @@ def main() -> int:
             source = generate(made)
             write_trace(source, trace)
             atomic = "✓" if source.truth["serializable"] else "✗"
-            facts = [f"{count:,}" for count in (made.events, made.threads, made.locks, made.locations)]
+            facts = [f"{count:,}" for count in (made.events, made.threads, made.locks, made.variables)]
             cells = []
             for algorithm in ALGORITHMS:
-                outcome = checked(trace, algorithm, options.timeout)
-                cells.append(shown(outcome, made.events, options.timeout))
+                outcome = check(trace, algorithm, options.timeout)
+                cells.append(cell(outcome, made.events, options.timeout))
                 print(f"{name} {algorithm}: {', '.join(cells[-1].splitlines())}", file=sys.stderr)
             table.add_row(name, *facts, atomic, *cells)
     Console(width=None if sys.stdout.isatty() else 150).print(table)

@@ -1,23 +1,22 @@
-"""`make bench-sets`: the programs of the atomic-sets paper's table 1, in the style of that table.
+"""Findings and cost of `atomsan sets` on the programs of the atomic-sets paper's table 1: `make bench-sets`.
 
-    python bench/contest.py [--seeds N]
+    python bench/atomic_sets_paper.py [--seeds N]
 
-Each program of tests/programs/racy/contest_*.py is recorded with noise, with seed after seed until its bug is found.
-For each: how many findings show each of the 14 patterns, whether the specified bug is among them and with which seed,
-how much slower it ran recorded (start-up of both taken off), the most tuples that were alive, and the depth of regions.
+Each program of tests/programs/racy/contest_*.py is recorded with noise, with one seed after the other until its bug is
+found. The table has for each: the findings of each of the 14 patterns, whether the specified bug is among them and with
+which seed, the slowdown of recording (without start-up), the most tuples at a time, and the depth of regions.
 """
 
 from __future__ import annotations
 
 import argparse
 import re
-import subprocess
 import sys
 import tempfile
-import time
 from collections import Counter
 from pathlib import Path
 
+from harness import TOOL, command, seconds
 from rich.console import Console
 from rich.table import Table
 
@@ -25,21 +24,19 @@ import atomsan
 from atomsan.trace.events import Op
 
 PROGRAMS = Path(__file__).parents[1] / "tests" / "programs" / "racy"
-TOOL = Path(sys.executable).with_name("atomsan")
 
 
-def seconds(*words: object) -> float:
-    start = time.perf_counter()
-    subprocess.run([str(word) for word in words], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    return time.perf_counter() - start
+def run_seconds(program: Path) -> float:
+    return seconds(command(sys.executable, program))
 
 
-def recorded(program: Path, trace: Path, seed: int) -> tuple[object, ...]:
-    return (TOOL, "record", "--quiet", "--force", "--noise", "--seed", seed, "-o", trace, program)
+def record_seconds(program: Path, trace: Path, seed: int) -> float:
+    words = ("record", "--quiet", "--force", "--noise", "--seed", str(seed), "-o", trace, program)
+    return seconds(command(TOOL, *words))
 
 
 def is_found(program: Path, report: atomsan.Report) -> bool:
-    """Whether a finding is in the region that the program expects and touches a line that is marked."""
+    """Whether a finding is in the region that the program expects and has a step on a marked line."""
     text = program.read_text()
     expected = re.findall(r"^# expect: (\S+)", text, re.M)
     marked = {number for number, line in enumerate(text.splitlines(), 1) if line.rstrip().endswith("# bug")}
@@ -51,7 +48,7 @@ def is_found(program: Path, report: atomsan.Report) -> bool:
 
 
 def depth(trace: Path) -> float:
-    """How many regions are open at an access, on average."""
+    """The average number of regions open at an access."""
     opened: Counter[int] = Counter()
     total = accesses = 0
     for batch in atomsan.open_trace(trace).batches():
@@ -66,19 +63,19 @@ def depth(trace: Path) -> float:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", type=int, default=20, help="the most seeds to try (default: 20)")
+    parser.add_argument("--seeds", type=int, default=20, help="the number of seeds to try (default: 20)")
     options = parser.parse_args()
     table = Table("program", "lines", *map(str, range(1, 15)), "found", "seed", "slower", "tuples", "depth")
     missed = 0
     with tempfile.TemporaryDirectory(prefix="atomsan-contest-") as directory:
         trace, empty = Path(directory) / "t.atomtrace", Path(directory) / "empty.py"
         empty.write_text("")
-        start = min(seconds(sys.executable, empty) for _ in range(5))
-        start_recorded = min(seconds(*recorded(empty, trace, 0)) for _ in range(5))
+        start = min(run_seconds(empty) for _ in range(5))
+        start_recorded = min(record_seconds(empty, trace, 0) for _ in range(5))
         for program in sorted(PROGRAMS.glob("contest_*.py")):
-            plain = min(seconds(sys.executable, program) for _ in range(3)) - start
+            plain = min(run_seconds(program) for _ in range(3)) - start
             for seed in range(options.seeds):
-                took = seconds(*recorded(program, trace, seed)) - start_recorded
+                took = record_seconds(program, trace, seed) - start_recorded
                 report = atomsan.sets(trace)
                 if found := is_found(program, report):
                     break
@@ -95,9 +92,7 @@ def main() -> int:
                 f"{depth(trace):.1f}",
             )
     Console(width=None if sys.stdout.isatty() else 160).print(table)
-    print(
-        f"start-up taken off: {start:.3f} s plain, {start_recorded:.3f} s recorded; with noise, which yields at random"
-    )
+    print(f"without start-up: {start:.3f} s plain, {start_recorded:.3f} s recorded; with noise, which yields at random")
     return 1 if missed else 0
 
 

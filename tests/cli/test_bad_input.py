@@ -106,14 +106,14 @@ def test_unknown_content_is_refused(atomsan: Atomsan) -> None:
 
 def test_file_that_shrinks_while_it_is_read(atomsan: Atomsan, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("t.std").write_bytes(GOOD * 100_000)
-    opened = ByteInput._opened
+    opened = ByteInput._open
 
     def shrinking(self: ByteInput, source: str) -> object:
         stream = opened(self, source)
         os.truncate("t.std", 2_000_000)
         return stream
 
-    monkeypatch.setattr(ByteInput, "_opened", shrinking)
+    monkeypatch.setattr(ByteInput, "_open", shrinking)
     assert_refused(atomsan("stats", "t.std"), "t.std: the file shrank while being read", "2000000")
 
 

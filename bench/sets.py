@@ -23,7 +23,7 @@ from atomsan.checkers.engines._aerodrome import AeroDrome
 from atomsan.checkers.engines._patterns import Patterns
 from atomsan.checkers.set_model import Prefixes, SetModel
 from atomsan.checkers.units import RowKind, Rows
-from atomsan.flow.sets import AT_ONCE
+from atomsan.flow.trace_input import CHECKED_AT_ONCE
 from atomsan.trace.events import BATCH_EVENTS, Batch, Op
 from atomsan.trace.symbols import Symbols
 
@@ -153,8 +153,8 @@ def _whole(repeat: int, events: int, load: Load, aerodrome: Callable[[], object]
         def checked() -> None:
             checking = SetChecking(model, method)
             for batch in batches:
-                for start in range(0, len(batch), AT_ONCE):
-                    checking.feed(batch[start : start + AT_ONCE])
+                for start in range(0, len(batch), CHECKED_AT_ONCE):
+                    checking.feed(batch[start : start + CHECKED_AT_ONCE])
             checking.finish()
 
         return checked
@@ -173,9 +173,9 @@ def _whole(repeat: int, events: int, load: Load, aerodrome: Callable[[], object]
 # Runs the tool as usual, or without checking the atomic sets.
 _WITHOUT = """
 import sys
-import atomsan.flow.check
+from atomsan.flow import check
 if sys.argv.pop(1) == "without":
-    atomsan.flow.check._inside_sets = lambda *given: atomsan.flow.check._Inside([], None)
+    check.PLAN = [one for one in check.PLAN if one.gives != "sets"]
 from atomsan.cli.main import main
 sys.exit(main())
 """

@@ -139,7 +139,7 @@ def test_what_is_named_exists() -> None:
     known = {
         *set().union(*EXPLAINED.values()),
         *VALUES,
-        *symbols.KINDS,
+        *symbols.SYMBOL_KINDS,
         *CHECKERS,
         *(f"--{option.name}" for option in OPTIONS),
         *("auto", "atomsan", "tests/test_glossary.py"),

@@ -11,7 +11,7 @@ from atomsan.errors import printable
 from atomsan.reports.wording import counted
 
 if TYPE_CHECKING:
-    from atomsan.trace.validation import Checked
+    from atomsan.trace.validation import ValidatedSource
 
 
 def say(text: str) -> None:
@@ -27,7 +27,7 @@ def show(text: str) -> None:
         print(text, end="", file=sys.stderr, flush=True)
 
 
-def warn(source: Checked, *, repairs: bool = True) -> None:
+def warn(source: ValidatedSource, *, repairs: bool = True) -> None:
     """Warn of the non-fatal problems of a trace, and of the repairs made to it."""
     for text in [*source.meta.warnings, *(source.repairs.lines() if repairs else ())]:
         say(f"warning: {source.meta.source}: {text}")

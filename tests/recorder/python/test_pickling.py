@@ -17,7 +17,7 @@ from atomsan.source.plan import KINDS
 from recorder.probing import function, prepared, recording
 
 FREE = 10
-TESTS = Path(__file__).parents[1]
+TESTS = Path(__file__).parents[2]
 SOURCE = """
 def f(obj, items, table):
     del «begin»[obj]

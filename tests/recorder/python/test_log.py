@@ -213,7 +213,7 @@ def test_a_program_can_end_with_threads_that_still_log() -> None:
             time.sleep(0.001)
         print("end")
     """
-    tests = os.path.dirname(os.path.dirname(__file__))
+    tests = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(program)],
         env={**os.environ, "PYTHONPATH": os.pathsep.join([tests, os.environ.get("PYTHONPATH", "")])},

@@ -13,13 +13,18 @@ SOURCE = Path(__file__).parent.parent / "src" / "atomsan"
 
 # The rooms in the order of the flow: a room may import itself and those before it.
 ROOMS = [
-    *("leaves", "source", "trace", "recorder", "checkers", "predict", "findings", "reports"),
+    *("leaves", "source", "trace", "scheduler", "recorder", "checkers", "predict", "findings", "reports"),
     *("flow", "config", "pytest_plugin", "cli"),
 ]
 LEAVES = {"errors", "env", "types", ""}
 
-# reports know findings and nothing of how they were found
-FORBIDDEN = {"reports": {"checkers", "predict", "recorder", "source"}, "checkers": {"recorder"}}
+FORBIDDEN = {
+    # reports know findings and nothing of how they were found
+    "reports": {"checkers", "predict", "recorder", "source"},
+    "checkers": {"recorder"},
+    # a strategy knows integers and time
+    "scheduler": {"source", "trace"},
+}
 
 MODULES = sorted(path for suffix in ("*.py", "*.pyx", "*.pxd", "*.pxi") for path in SOURCE.rglob(suffix))
 

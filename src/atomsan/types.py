@@ -97,3 +97,25 @@ class Reporter(Protocol):
     def merge(self, documents: Sequence[str]) -> str:
         """One document from several that `render` made of one report each, possibly in other processes."""
         ...
+
+
+class Scheduler(Protocol):
+    """Decides at scheduling points whether the running thread goes on at once or lets others run first.
+
+    A scheduling point is where the recorder writes to the log: an access to shared data, an operation of a watched
+    primitive, the start and end of a thread or task. Points are counted in records, so that a strategy that acts now
+    and then costs nothing between: `start` and `point` return the gap, how many records are written before the next
+    point. After a gap of 0, every place where a thread can wait is a point.
+    """
+
+    def start(self) -> int:
+        """Recording begins."""
+        ...
+
+    def point(self) -> int:
+        """The calling thread is at a point; other threads run while this waits. Several threads may be here."""
+        ...
+
+    def done(self) -> None:
+        """There are no more points. What `start` changed is put back."""
+        ...

@@ -1,4 +1,4 @@
-"""The ring, its reader, threads, forks, noise."""
+"""The log of the recorded process: the ring, its reader, threads, forks."""
 
 import os
 import struct
@@ -7,6 +7,7 @@ import sys
 import textwrap
 import threading
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,7 +22,6 @@ class Thing:
 
 
 STORE = "def f(a, n):\n for i in range(n): «store_attr x»[a].x = i"
-INCREMENT = "def f(a, n):\n for i in range(n): «aug_attr x»[a] += 1"
 
 
 def test_a_ring_holds_the_largest_power_of_two_that_fits() -> None:
@@ -157,46 +157,6 @@ def test_a_reader_that_died_is_noticed() -> None:
     assert log.head["lost"] > 0
 
 
-def test_noise_loses_updates() -> None:
-    """Two threads that count without a lock: with noise between the halves of an increment some get lost."""
-
-    def is_one_lost(seed: int) -> bool:
-        thing = Thing()
-        together = threading.Barrier(2)
-        with recording() as log, draining(log):
-            increment = function(INCREMENT)
-            _log.noise(seed)
-
-            def work() -> None:
-                together.wait()
-                increment(thing, 2000)
-
-            try:
-                threads = [threading.Thread(target=work) for _ in range(2)]
-                for thread in threads:
-                    thread.start()
-                for thread in threads:
-                    thread.join()
-            finally:
-                _log.noise(None)
-        return bool(thing.x < 4000)
-
-    # on a machine that is busy with other things, one of the threads may run alone for a while
-    assert all(any(is_one_lost(seed) for _ in range(5)) for seed in range(3))
-
-
-def test_noise_of_one_thread_is_the_same_for_the_same_seed() -> None:
-    def run(seed: int) -> list[Any]:
-        thing = Thing()
-        with recording() as log:
-            _log.noise(seed)
-            function(STORE)(thing, 200)
-            _log.noise(None)
-            return [record.op for record in log.read()]
-
-    assert run(5) == run(5)
-
-
 def test_a_program_can_end_with_threads_that_still_log() -> None:
     program = """
         import threading
@@ -213,10 +173,10 @@ def test_a_program_can_end_with_threads_that_still_log() -> None:
             time.sleep(0.001)
         print("end")
     """
-    tests = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
+    tests = Path(__file__).parents[2]
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(program)],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([tests, os.environ.get("PYTHONPATH", "")])},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tests), os.environ.get("PYTHONPATH", "")])},
         capture_output=True,
         text=True,
         timeout=60,

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 from atomsan.recorder.python import _log
+from atomsan.scheduler.noise import Noise
 from recorder.probing import RECORD, draining, function, recording
 
 READS = 80_000  # of each reader, at least
@@ -117,7 +118,7 @@ def f(which): return write if which == "write" else read
             writers = [threading.Thread(target=writer, args=(number,), name=f"writer {number}") for number in (1, 2)]
             readers = [threading.Thread(target=reader, args=(number,), name=f"reader {number}") for number in (0, 1)]
             if noisy:
-                _log.noise(1)
+                _log.set_scheduler(Noise(1))
             for thread in [*writers, *readers]:
                 thread.start()
             for thread in readers:
@@ -125,7 +126,7 @@ def f(which): return write if which == "write" else read
             done.set()
             for thread in writers:
                 thread.join()
-            _log.noise(None)
+            _log.set_scheduler(None)
         names = {name: number for _, number, name, _ in log.definitions_of("thread")}
     records = np.frombuffer(b"".join(pieces), LAYOUT)
     return replayed(records, names, seen), min(map(len, values))

@@ -17,6 +17,8 @@ from typing import Any
 import pytest
 
 from atomsan.recorder.python import _log, _probes
+from atomsan.recorder.python.session import scheduled
+from atomsan.scheduler.noise import Noise
 from recorder.probing import OPS, Log, function, prepared, recording
 
 
@@ -246,16 +248,13 @@ def test_others_come_between_where_there_is_noise() -> None:
     thing.x = 0
     source = "def f(a, n):\n p = «aug_attr x +1»\n for i in range(n):\n  if a not in p: p[a] += 1"
     with recording() as log:
-        _log.noise(7)
-        try:
+        with scheduled(Noise(7)):
             count = function(source)
             workers = [threading.Thread(target=count, args=(thing, 300)) for _ in range(2)]
             for worker in workers:
                 worker.start()
             for worker in workers:
                 worker.join()
-        finally:
-            _log.noise(None)
         records = [record for record in log.read() if record.op < 2]
     between = [one.thread != other.thread for one, other in itertools.pairwise(records) if one.op == 0]
     assert 0 < sum(between) < len(between)

@@ -2,8 +2,8 @@
 
 Who may do what: everything here runs with the GIL held, so there is one writer at a time and the order of the ring is
 the order in which things happened. `_hot.h` writes a record inline; here stands what is seldom: waiting for room,
-registering a thread, numbering a type, noise. Whatever sends a definition, waits or makes noise may let another thread
-run, and must therefore come before the look at the program's data, never between a look and its record.
+registering a thread, numbering a type, the scheduler. Whatever sends a definition, waits or asks the scheduler may let
+another thread run, and must therefore come before the look at the program's data, never between a look and its record.
 """
 
 import sys
@@ -24,7 +24,6 @@ from atomsan.recorder.log._raw cimport (
 cdef extern from *:
     """
     #include <pthread.h>
-    #include <sched.h>
     #include <time.h>
     #include <unistd.h>
     #include "_free.h"
@@ -51,7 +50,6 @@ cdef extern from *:
     uint64_t now() nogil
     int watch_forks(void (*child)() noexcept nogil)
     int getppid() nogil
-    int sched_yield() nogil
     ctypedef void (*destructor)(PyObject *) noexcept
     int hook_type(PyTypeObject *type, int nests)
     void unhook_types()
@@ -112,10 +110,10 @@ cdef uint64_t *waiting_frees = NULL
 cdef size_t waiting_count = 0
 cdef size_t waiting_capacity = 0
 
-# Noise: the generator's state, 0 if there is none, and how often it was made.
-cdef uint64_t noise_state = 0
-cdef uint64_t noise_made = 0
-cdef uint64_t noise_next = 0
+# Who decides at scheduling points which thread goes on (`types.Scheduler`), and the record before which it is asked.
+cdef object scheduler = None
+cdef uint64_t NEVER = 0xFFFFFFFFFFFFFFFF
+cdef uint64_t next_point = NEVER
 
 
 # --- sets and maps of addresses and hashes ---------------------------------------------------------------------------
@@ -362,8 +360,8 @@ cdef inline void set_limits() noexcept:
     s.limit = s.hard_limit - reserve()
     if s.limit > s.next + STRIDE:
         s.limit = s.next + STRIDE
-    if noise_state and s.limit > noise_next:
-        s.limit = noise_next
+    if s.limit > next_point:
+        s.limit = next_point
 
 
 cdef void flush_frees() noexcept:
@@ -382,7 +380,7 @@ cdef void flush_frees() noexcept:
 
 
 cdef int make_room(uint64_t records, int may_wait) noexcept:
-    """Room for so many records: looks where the reader is, what it wants, and makes noise. 0: do not log."""
+    """Room for so many records: asks the scheduler, looks where the reader is and what it wants. 0: do not log."""
     cdef State *s = &the_state
     cdef uint64_t since = 0
     cdef uint64_t tail = 0
@@ -394,11 +392,10 @@ cdef int make_room(uint64_t records, int may_wait) noexcept:
         return 0
     if records > s.mask + 1 - reserve():
         return 0  # not even in an empty ring
-    if noise_state and may_wait and s.next >= noise_next:
-        make_noise()
+    if may_wait and s.next >= next_point:
+        ask_scheduler()
         if not s.on or s.epoch != epoch:
             return 0
-        plan_noise()
     while True:
         set_limits()
         flush_frees()
@@ -407,8 +404,8 @@ cdef int make_room(uint64_t records, int may_wait) noexcept:
         elif s.next + records <= s.limit:
             return 1
         elif s.hard_limit - s.next >= records + reserve():
-            # Only the stride or the noise is narrower than what is asked for. The limit stays: whoever comes next is
-            # not to miss its noise.
+            # Only the stride or the scheduler is narrower than what is asked for. The limit stays: the next thread that
+            # comes here is not to miss its scheduling point.
             return 1
         if not may_wait:
             return not waiting_count and s.next + records <= s.hard_limit
@@ -475,34 +472,52 @@ cdef bint make_room_in_reserve(State *s) noexcept:
     return s.next < s.hard_limit
 
 
-# --- noise ----------------------------------------------------------------------------------------------------------
+# --- scheduling points ----------------------------------------------------------------------------------------------
 
-cdef uint64_t random_number() noexcept:
-    global noise_state
-    noise_state ^= noise_state << 13
-    noise_state ^= noise_state >> 7
-    noise_state ^= noise_state << 17
-    return noise_state
+cdef void ask_scheduler() noexcept:
+    """The running thread is at a scheduling point. Other threads may run, and may be here too."""
+    global next_point
+    cdef PyObject *type = NULL
+    cdef PyObject *value = NULL
+    cdef PyObject *traceback = NULL
+    asked = scheduler
+    if asked is None:
+        return
+    PyErr_Fetch(&type, &value, &traceback)
+    PyThreadState_EnterTracing(PyThreadState_Get())  # a debugger is to see none of our frames
+    try:
+        gap = asked.point()
+        if scheduler is asked:
+            next_point = the_state.next + <uint64_t>gap
+    except BaseException as error:
+        stop_asking(asked, error)
+    PyThreadState_LeaveTracing(PyThreadState_Get())
+    PyErr_Restore(type, value, traceback)
 
 
-cdef void plan_noise() noexcept:
-    """When to make it again: often at first, so that short programs meet it, then less, so that long ones end."""
-    global noise_next
-    cdef uint64_t mean = 6 + noise_made // 200
-    noise_next = the_state.next + 1 + random_number() % (2 * min(mean, <uint64_t>150))
+cdef void stop_asking(asked, error) noexcept:
+    """A scheduler that fails is asked no more, unless it is the program that raised, in a signal handler."""
+    global next_point
+    try:
+        if pass_on(error, asked.point):
+            return
+    except BaseException:
+        pass
+    next_point = NEVER
 
 
-cdef void make_noise() noexcept:
-    global noise_made
-    cdef uint64_t choice = random_number() % 16
-    noise_made += 1
-    with nogil:
-        if choice < 4:
-            sched_yield()
-        elif choice < 15:
-            sleep_for(<long>(choice * 2000))
-        else:
-            sleep_for(500_000)
+def set_scheduler(new):
+    """This scheduler starts, and is asked at scheduling points from now on; the one before is done. None: nobody is."""
+    global scheduler, next_point
+    before, scheduler, next_point = scheduler, None, NEVER
+    if before is not None:
+        before.done()
+    if new is None:
+        return
+    gap = new.start()
+    scheduler, next_point = new, the_state.next + <uint64_t>gap
+    if the_state.limit > next_point:
+        the_state.limit = next_point
 
 
 # --- threads --------------------------------------------------------------------------------------------------------
@@ -868,19 +883,6 @@ def end_annotated(name):
     if the_state.on and name in annotated:
         number = annotated[name]
         log_record(RAW_REGION_END, 0, 0, 0, number, current_site())
-
-
-def noise(seed):
-    """Yield at random, before events are logged; None: not any more."""
-    global noise_state, noise_made, noise_next
-    noise_made = 0
-    if seed is None:
-        noise_state = 0
-        return
-    noise_state = spread(<uint64_t>(seed & 0xFFFFFFFFFFFFFFFF) + 1) | 1
-    plan_noise()
-    if the_state.limit > noise_next:
-        the_state.limit = noise_next
 
 
 cdef void in_child() noexcept nogil:

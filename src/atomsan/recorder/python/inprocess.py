@@ -20,7 +20,8 @@ from atomsan.recorder.log.resolving import Recording
 from atomsan.recorder.log.tape import Tape
 from atomsan.recorder.python import _log, _probes, _sync
 from atomsan.recorder.python.options import RecordingOptions
-from atomsan.recorder.python.session import Session, noisy
+from atomsan.recorder.python.session import Session, scheduled
+from atomsan.scheduler.noise import Noise
 from atomsan.source.cache import default_directory
 from atomsan.source.field_paths import hops
 
@@ -82,7 +83,7 @@ class InProcess:
             if seed is None:
                 yield tape
             else:
-                with noisy(seed):
+                with scheduled(Noise(seed)):
                     yield tape
         finally:
             _log.pause()

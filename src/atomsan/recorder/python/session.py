@@ -12,7 +12,6 @@ Nothing heavy is imported here: this is the program's process.
 from __future__ import annotations
 
 import functools
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from types import CodeType, FunctionType, MethodType, ModuleType
@@ -33,11 +32,10 @@ if TYPE_CHECKING:
     from typing import Self
 
     from atomsan.source.plan import Plan
+    from atomsan.types import Scheduler
 
 # What the program's process tells the reader of the log, apart from the log: a list that JSON can hold.
 Send = Callable[[list[Any]], None]
-
-NOISY_SWITCH_INTERVAL = 1e-5
 
 # So many different texts that are given to `exec` and `eval` are watched: a program can make them without end, and each
 # has sites of its own.
@@ -51,6 +49,7 @@ class Session:
         self._options = options
         self._ring = ring
         self._send = send
+        self._scheduler = _scheduler_for(options)
         self._cache = CodeCache(options.cache)
         self._sources: dict[str, _Loaded] = {}
         self._promoted: dict[CodeType, CodeType] = {}
@@ -87,8 +86,8 @@ class Session:
             undo.callback(_probes.set_awaited, None)
             undo.callback(_probes.follow_nothing)
             self._follow(self._options.follow)
-            if self._options.noise:
-                undo.enter_context(noisy(self._options.seed))
+            if self._scheduler is not None:
+                undo.enter_context(scheduled(self._scheduler))
             self._undo = undo.pop_all()
         return self
 
@@ -100,8 +99,8 @@ class Session:
         self._ring = ring
         _log.detach()
         _log.attach(ring, self._send, redact_keys=self._options.redact_keys)
-        if self._options.noise:
-            _log.noise(self._options.seed)
+        if self._scheduler is not None:
+            _log.set_scheduler(self._scheduler)  # from its start
 
     def _decided(self, module: str, file: str | None, decision: Decision) -> None:
         if module.partition(".")[0] != OURSELVES:
@@ -279,14 +278,20 @@ def _inner(code: CodeType, wanted: CodeType) -> CodeType | None:
     return next((inner for inner in found if inner is not None), None)
 
 
+def _scheduler_for(options: RecordingOptions) -> Scheduler | None:
+    if not options.noise:
+        return None
+    # Here, because most recordings have none.
+    from atomsan.scheduler.noise import Noise
+
+    return Noise(options.seed)
+
+
 @contextmanager
-def noisy(seed: int) -> Iterator[None]:
-    """Random yields and a small switch interval, so that an ordinary run meets more interleavings."""
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(NOISY_SWITCH_INTERVAL)
-    _log.noise(seed)
+def scheduled(scheduler: Scheduler) -> Iterator[None]:
+    """The scheduler is asked at each of its scheduling points."""
+    _log.set_scheduler(scheduler)
     try:
         yield
     finally:
-        _log.noise(None)
-        sys.setswitchinterval(interval)
+        _log.set_scheduler(None)

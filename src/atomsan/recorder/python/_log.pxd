@@ -38,6 +38,9 @@ cdef bint is_instrumented_namespace(PyObject *namespace) noexcept
 cdef void define(object message) noexcept
 # Whether what was raised while code of ours ran is the program's, of a signal handler say; it is raised there then.
 cpdef bint pass_on(error, function=*)
+# Calls a Python function of ours from a hook: no debugger sees its frames, and an error that is set stays set. A new
+# reference, or NULL without an error if it raised. `is_interrupted`: what it raised is the program's, see `pass_on`.
+cdef PyObject *call_hidden(object function, tuple arguments, bint *is_interrupted) noexcept
 # The number of a name for KEY_FIELD.
 cdef uint32_t name_number(object text) except 0
 # Makes sure that the reader knows what to call a key of KEY_HASH or KEY_NUMBER. May let other threads run.

@@ -73,6 +73,9 @@ cdef extern from "Python.h":
     int PyThreadState_SetAsyncExc(unsigned long thread, PyObject *exception)
     void Py_INCREF "Py_INCREF"(PyObject *)
     void Py_DECREF "Py_DECREF"(PyObject *)
+    void Py_XDECREF "Py_XDECREF"(PyObject *)
+    bint PyLong_Check(PyObject *)
+    uint64_t PyLong_AsUnsignedLongLongMask(PyObject *)
     int Py_TPFLAGS_HEAPTYPE
     ctypedef struct _TypeObject "PyTypeObject":
         PyTypeObject *tp_base
@@ -112,6 +115,7 @@ cdef size_t waiting_capacity = 0
 
 # Who decides at scheduling points which thread goes on (`types.Scheduler`), and the record before which it is asked.
 cdef object scheduler = None
+cdef object ask = None    # its method `point`
 cdef uint64_t NEVER = 0xFFFFFFFFFFFFFFFF
 cdef uint64_t next_point = NEVER
 
@@ -283,26 +287,39 @@ cpdef bint pass_on(error, function=None):
     return True
 
 
-cdef void define(object message) noexcept:
+cdef PyObject *call_hidden(object function, tuple arguments, bint *is_interrupted) noexcept:
     cdef PyObject *type = NULL
     cdef PyObject *value = NULL
     cdef PyObject *traceback = NULL
-    if send is None or not the_state.attached:
-        return
+    cdef PyObject *result = NULL
+    is_interrupted[0] = False
     PyErr_Fetch(&type, &value, &traceback)
-    PyThreadState_EnterTracing(PyThreadState_Get())  # a debugger is to see none of our frames
-    for _ in range(5):
+    PyThreadState_EnterTracing(PyThreadState_Get())
+    try:
+        returned = function(*arguments)
+        result = <PyObject *>returned
+        Py_INCREF(result)
+    except BaseException as error:
         try:
-            send(message)
-            break
-        except BaseException as error:
-            try:
-                if not pass_on(error, send):
-                    break  # what cannot be named is shown without a name
-            except BaseException:
-                break
+            is_interrupted[0] = pass_on(error, function)
+        except BaseException:
+            pass
     PyThreadState_LeaveTracing(PyThreadState_Get())
     PyErr_Restore(type, value, traceback)
+    return result
+
+
+cdef void define(object message) noexcept:
+    cdef PyObject *result = NULL
+    cdef bint is_interrupted = True
+    cdef int times = 0
+    if send is None or not the_state.attached:
+        return
+    # Again if a signal handler came between; what cannot be sent is shown without a name.
+    while result == NULL and is_interrupted and times < 5:
+        result = call_hidden(send, (message,), &is_interrupted)
+        times += 1
+    Py_XDECREF(result)
 
 
 cdef uint32_t name_number(object text) except 0:
@@ -477,45 +494,33 @@ cdef bint make_room_in_reserve(State *s) noexcept:
 cdef void ask_scheduler() noexcept:
     """The running thread is at a scheduling point. Other threads may run, and may be here too."""
     global next_point
-    cdef PyObject *type = NULL
-    cdef PyObject *value = NULL
-    cdef PyObject *traceback = NULL
-    asked = scheduler
+    cdef bint is_interrupted
+    cdef uint64_t gap
+    asked = ask
     if asked is None:
         return
-    PyErr_Fetch(&type, &value, &traceback)
-    PyThreadState_EnterTracing(PyThreadState_Get())  # a debugger is to see none of our frames
-    try:
-        gap = asked.point()
-        if scheduler is asked:
-            next_point = the_state.next + <uint64_t>gap
-    except BaseException as error:
-        stop_asking(asked, error)
-    PyThreadState_LeaveTracing(PyThreadState_Get())
-    PyErr_Restore(type, value, traceback)
-
-
-cdef void stop_asking(asked, error) noexcept:
-    """A scheduler that fails is asked no more, unless it is the program that raised, in a signal handler."""
-    global next_point
-    try:
-        if pass_on(error, asked.point):
-            return
-    except BaseException:
-        pass
-    next_point = NEVER
+    cdef PyObject *result = call_hidden(asked, (), &is_interrupted)
+    if ask is not asked or is_interrupted:
+        Py_XDECREF(result)
+        return
+    if result == NULL or not PyLong_Check(result):
+        next_point = NEVER  # it failed: the program goes on without it
+    else:
+        gap = PyLong_AsUnsignedLongLongMask(result)
+        next_point = the_state.next + gap if gap < NEVER - the_state.next else NEVER
+    Py_XDECREF(result)
 
 
 def set_scheduler(new):
     """This scheduler starts, and is asked at scheduling points from now on; the one before is done. None: nobody is."""
-    global scheduler, next_point
-    before, scheduler, next_point = scheduler, None, NEVER
+    global scheduler, ask, next_point
+    before, scheduler, ask, next_point = scheduler, None, None, NEVER
     if before is not None:
         before.done()
     if new is None:
         return
     gap = new.start()
-    scheduler, next_point = new, the_state.next + <uint64_t>gap
+    scheduler, ask, next_point = new, new.point, the_state.next + <uint64_t>gap
     if the_state.limit > next_point:
         the_state.limit = next_point
 

@@ -24,9 +24,8 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport strcmp
 
 from atomsan.recorder.python._log cimport (
-    called_from_instrumented_code, current_site, current_thread, define, is_instrumented_namespace, is_recording,
-    log_after, log_free, log_record, name_number, namespaces, new_thread, pass_on,
-    set_current_thread,
+    call_hidden, called_from_instrumented_code, current_site, current_thread, define, is_instrumented_namespace,
+    is_recording, log_after, log_free, log_record, name_number, namespaces, new_thread, set_current_thread,
 )
 from atomsan.recorder.log._raw cimport *
 
@@ -87,7 +86,6 @@ cdef extern from "Python.h":
     PyObject *PyVectorcall_Call(PyObject *callable, PyObject *args, PyObject *kwargs)
     Py_ssize_t PyVectorcall_NARGS(size_t nargsf)
     PyObject *PyObject_Vectorcall(PyObject *callable, PyObject *const *args, size_t nargsf, PyObject *kwnames)
-    PyObject *PyObject_CallOneArg(PyObject *callable, PyObject *arg)
     PyObject *PyObject_CallNoArgs(PyObject *callable)
     PyObject *PyObject_GetAttr(PyObject *o, PyObject *name)
     int PyObject_SetAttr(PyObject *o, PyObject *name, PyObject *value)
@@ -115,7 +113,6 @@ cdef extern from "Python.h":
     void PyErr_Clear()
     void PyErr_Fetch(PyObject **type, PyObject **value, PyObject **traceback)
     void PyErr_Restore(PyObject *type, PyObject *value, PyObject *traceback)
-    void PyErr_NormalizeException(PyObject **type, PyObject **value, PyObject **traceback)
     void PyType_Modified(PyTypeObject *type)
 
 ctypedef PyObject *(*KeywordsFunction)(PyObject *, PyObject *, PyObject *) noexcept
@@ -183,40 +180,40 @@ cdef enum:
 # ---------------------------------------------------------------------------------------------------------------------
 # Logging, also where an error is set: the first record of a thread registers it, and that runs Python code.
 
-cdef void record(uint8_t op, uint8_t key_kind, uint16_t flags, uint64_t obj, uint64_t key, uint32_t site) noexcept:
-    cdef PyObject *kind
-    cdef PyObject *value
-    cdef PyObject *traceback
+cdef inline bint keep_error(PyObject **error) noexcept:
+    """Whether there is one that is to be given back."""
     if PyErr_Occurred() == NULL:
-        log_record(op, key_kind, flags, obj, key, site)
-        return
-    PyErr_Fetch(&kind, &value, &traceback)
+        return False
+    PyErr_Fetch(&error[0], &error[1], &error[2])
+    return True
+
+
+cdef inline void give_error_back(PyObject **error) noexcept:
+    PyErr_Restore(error[0], error[1], error[2])
+
+
+cdef void record(uint8_t op, uint8_t key_kind, uint16_t flags, uint64_t obj, uint64_t key, uint32_t site) noexcept:
+    cdef PyObject *error[3]
+    cdef bint has_error = keep_error(error)
     log_record(op, key_kind, flags, obj, key, site)
-    PyErr_Restore(kind, value, traceback)
+    if has_error:
+        give_error_back(error)
 
 
 cdef void record_after(uint8_t op, uint8_t key_kind, uint16_t flags, uint64_t obj, uint64_t key, uint32_t site) noexcept:
-    cdef PyObject *kind
-    cdef PyObject *value
-    cdef PyObject *traceback
-    if PyErr_Occurred() == NULL:
-        log_after(op, key_kind, flags, obj, key, site)
-        return
-    PyErr_Fetch(&kind, &value, &traceback)
+    cdef PyObject *error[3]
+    cdef bint has_error = keep_error(error)
     log_after(op, key_kind, flags, obj, key, site)
-    PyErr_Restore(kind, value, traceback)
+    if has_error:
+        give_error_back(error)
 
 
 cdef uint32_t thread_here() noexcept:
-    cdef PyObject *kind
-    cdef PyObject *value
-    cdef PyObject *traceback
-    cdef uint32_t number
-    if PyErr_Occurred() == NULL:
-        return current_thread()
-    PyErr_Fetch(&kind, &value, &traceback)
-    number = current_thread()
-    PyErr_Restore(kind, value, traceback)
+    cdef PyObject *error[3]
+    cdef bint has_error = keep_error(error)
+    cdef uint32_t number = current_thread()
+    if has_error:
+        give_error_back(error)
     return number
 
 

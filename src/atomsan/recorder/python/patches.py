@@ -196,6 +196,21 @@ def start_of(function: AnyFunction) -> int:
     return 1 if ast.get_docstring(function) is not None else 0
 
 
+def mark_exception(body: list[ast.stmt], name: str, variable: str, otherwise: Sequence[ast.stmt] = ()) -> ast.Try:
+    """The statements, and `M[variable]` if an exception comes out of them."""
+    place = body[0]
+    again = ast.copy_location(ast.Raise(exc=None, cause=None), place)
+    handler = ast.ExceptHandler(type=None, name=None, body=[mark_variable(name, variable, place), again])
+    ast.copy_location(handler, place)
+    return ast.copy_location(ast.Try(body=body, handlers=[handler], orelse=list(otherwise), finalbody=[]), place)
+
+
+def mark_end(body: list[ast.stmt], name: str) -> ast.Try:
+    """The statements, and `M[self]` however they end."""
+    marked = mark_variable(name, "self", body[-1])
+    return ast.copy_location(ast.Try(body=body, handlers=[], orelse=[], finalbody=[marked]), body[0])
+
+
 class BeforeReturns(ast.NodeTransformer):
     """Puts `M[variable]` before every return of the function, not of those inside it."""
 
@@ -243,11 +258,8 @@ class EndsEarly(ast.NodeTransformer):
         if not isinstance(node, ast.Expr | ast.Return) or ast.unparse(node) != self.statement:
             return self.generic_visit(node)
         self.count += 1
-        again = ast.copy_location(ast.Raise(exc=None, cause=None), node)
-        handler = ast.ExceptHandler(type=None, name=None, body=[mark_variable(self.name, self.variable, node), again])
         otherwise = [] if self.otherwise is None else [mark_variable(self.otherwise, self.variable, node)]
-        guarded = ast.Try(body=[node], handlers=[ast.copy_location(handler, node)], orelse=otherwise, finalbody=[])
-        return ast.copy_location(guarded, node)
+        return mark_exception([node], self.name, self.variable, otherwise)
 
 
 def ends_early(name: str, variable: str, statement: str, otherwise: str | None = None) -> Callable[[AnyFunction], None]:

@@ -17,6 +17,8 @@ from atomsan.recorder.python.patches import (
     Patches,
     before_returns,
     ends_early,
+    mark_end,
+    mark_exception,
     mark_variable,
     marker,
     start_of,
@@ -88,29 +90,19 @@ def _waited(function: AnyFunction) -> None:
     if start is None:
         raise LookupError(function.name)
     inner = function.body[start:]
-    wait = mark_variable("wait", "self", inner[0])
-    guarded = ast.Try(body=inner, handlers=[], orelse=[], finalbody=[mark_variable("woken", "self", inner[-1])])
-    function.body[start:] = [wait, ast.copy_location(guarded, inner[0])]
+    function.body[start:] = [mark_variable("wait", "self", inner[0]), mark_end(inner, "woken")]
 
 
 def _entered(function: AnyFunction) -> None:
     """`__aenter__`: a block that could not be entered ends at once."""
     place = start_of(function)
     inner = function.body[place:]
-    handler = ast.ExceptHandler(
-        type=None, name=None, body=[mark_variable("block_end", "self", inner[0]), ast.Raise(exc=None, cause=None)]
-    )
-    guarded = ast.Try(body=inner, handlers=[handler], orelse=[], finalbody=[])
-    ast.copy_location(handler, inner[0])
-    ast.copy_location(handler.body[1], inner[0])
-    function.body[place:] = [mark_variable("block", "self", inner[0]), ast.copy_location(guarded, inner[0])]
+    function.body[place:] = [mark_variable("block", "self", inner[0]), mark_exception(inner, "block_end", "self")]
 
 
 def _left(function: AnyFunction) -> None:
     place = start_of(function)
-    inner = function.body[place:]
-    guarded = ast.Try(body=inner, handlers=[], orelse=[], finalbody=[mark_variable("block_end", "self", inner[-1])])
-    function.body[place:] = [ast.copy_location(guarded, inner[0])]
+    function.body[place:] = [mark_end(function.body[place:], "block_end")]
 
 
 def _joined(function: AnyFunction) -> None:

@@ -57,18 +57,16 @@ cdef object invokes = None
 
 
 cdef int ask(PyObject *caller, int instruction, PyObject *called) noexcept:
-    cdef PyObject *saved[3]
-    cdef int answer = -1
+    cdef PyObject *result
+    cdef bint is_interrupted
+    cdef int answer
     if invokes is None:
         return -1
-    keep_error(saved)
-    PyThreadState_EnterTracing(PyThreadState_Get())  # a debugger is to see none of our frames
-    try:
-        answer = bool(invokes(<object>caller, instruction, <object>called))
-    except BaseException as error:
-        _log.pass_on(error, invokes)
-    PyThreadState_LeaveTracing(PyThreadState_Get())
-    give_error_back(saved)
+    result = _log.call_hidden(invokes, (<object>caller, instruction, <object>called), &is_interrupted)
+    if result == NULL:
+        return -1
+    answer = result == Py_True
+    Py_DECREF(result)
     return answer
 
 
@@ -129,10 +127,6 @@ cdef extern from "Python.h":
         int cf_flags
     int PyEval_MergeCompilerFlags(PyCompilerFlags *)
     int PyCF_MASK
-    ctypedef struct PyThreadState
-    PyThreadState *PyThreadState_Get()
-    void PyThreadState_EnterTracing(PyThreadState *)
-    void PyThreadState_LeaveTracing(PyThreadState *)
 
 
 cdef object dynamic = None
@@ -140,10 +134,10 @@ cdef object dynamic = None
 
 cdef PyObject *source(PyObject *self, PyObject *text) noexcept:
     cdef Probe *probe = <Probe *>self
-    cdef PyObject *saved[3]
-    cdef PyObject *result = text
+    cdef PyObject *result
     cdef PyObject *namespace
     cdef PyCompilerFlags flags
+    cdef bint is_interrupted
     if dynamic is None or not (PyUnicode_Check(text) or PyBytes_Check(text)):
         return new_ref(text)
     namespace = PyEval_GetGlobals()
@@ -151,15 +145,6 @@ cdef PyObject *source(PyObject *self, PyObject *text) noexcept:
         return new_ref(text)
     flags.cf_flags = 0
     PyEval_MergeCompilerFlags(&flags)  # `from __future__` of the code that runs the text holds in the text
-    keep_error(saved)
-    PyThreadState_EnterTracing(PyThreadState_Get())  # a debugger is to see none of our frames
-    try:
-        code = dynamic(<object>text, <object>probe.name, <object>namespace, flags.cf_flags & PyCF_MASK)
-        result = <PyObject *>code
-        Py_INCREF(result)
-    except BaseException as error:
-        result = new_ref(text)
-        _log.pass_on(error, dynamic)
-    PyThreadState_LeaveTracing(PyThreadState_Get())
-    give_error_back(saved)
-    return result
+    arguments = <object>text, <object>probe.name, <object>namespace, flags.cf_flags & PyCF_MASK
+    result = _log.call_hidden(dynamic, arguments, &is_interrupted)
+    return new_ref(text) if result == NULL else result

@@ -1,28 +1,5 @@
 # _thread.lock and _thread.RLock
 
-cdef bint is_watched_lock(PyObject *lock) noexcept:
-    """Asked before anything is logged of a lock; one that the program's code uses directly is watched from now on."""
-    cdef Primitive *entry
-    if not is_recording():
-        return False
-    entry = find(lock)
-    if entry == NULL and called_from_instrumented_code():
-        watch(lock)
-        entry = find(lock)
-    if entry == NULL or not entry.is_watched:
-        return False
-    if entry.told != trace_number:
-        tell_name(entry, lock)
-    return True
-
-
-cdef void watch_new(PyObject *primitive) noexcept:
-    """A lock or simple queue was made."""
-    if primitive != NULL and is_recording() and called_from_instrumented_code():
-        watch(primitive)
-        record(RAW_MADE, KEY_NONE, 0, <uintptr_t>primitive, 0, 0)
-
-
 cdef void watch(PyObject *primitive) noexcept:
     cdef Primitive *entry = add(primitive)
     if entry != NULL:
@@ -116,7 +93,7 @@ cdef void log_block_end(PyObject *lock) noexcept:
 
 
 cdef PyObject *acquire_with(PyObject *lock, PyObject *args, PyObject *kwargs, KeywordsFunction original) noexcept:
-    cdef bint watched = is_watched_lock(lock)
+    cdef bint watched = is_watched_object(lock, KIND_LOCK)
     cdef PyObject *result = original(lock, args, kwargs)
     if watched and result == Py_True:
         log_acquired(lock, 1)
@@ -124,7 +101,7 @@ cdef PyObject *acquire_with(PyObject *lock, PyObject *args, PyObject *kwargs, Ke
 
 
 cdef PyObject *enter_with(PyObject *lock, PyObject *args, PyObject *kwargs, KeywordsFunction original) noexcept:
-    cdef bint watched = is_watched_lock(lock)
+    cdef bint watched = is_watched_object(lock, KIND_LOCK)
     cdef bint has_block = watched and log_block(lock)
     cdef PyObject *result = original(lock, args, kwargs)
     if watched and result == Py_True:
@@ -135,13 +112,13 @@ cdef PyObject *enter_with(PyObject *lock, PyObject *args, PyObject *kwargs, Keyw
 
 
 cdef PyObject *release_with(PyObject *lock, PyObject *ignored, PlainFunction original) noexcept:
-    if is_watched_lock(lock) and is_held(lock):
+    if is_watched_object(lock, KIND_LOCK) and is_held(lock):
         log_released(lock, 1)
     return original(lock, ignored)
 
 
 cdef PyObject *exit_with(PyObject *lock, PyObject *args, PlainFunction original) noexcept:
-    cdef bint watched = is_watched_lock(lock) and is_held(lock)
+    cdef bint watched = is_watched_object(lock, KIND_LOCK) and is_held(lock)
     cdef PyObject *result
     if watched:
         log_released(lock, 1)
@@ -184,13 +161,13 @@ cdef PyObject *rlock_exit(PyObject *lock, PyObject *args) noexcept:
 
 
 cdef PyObject *rlock_release_save(PyObject *lock, PyObject *ignored) noexcept:
-    if is_watched_lock(lock) and is_held(lock):
+    if is_watched_object(lock, KIND_LOCK) and is_held(lock):
         log_released(lock, 0)
     return original_release_save(lock, ignored)
 
 
 cdef PyObject *rlock_acquire_restore(PyObject *lock, PyObject *args) noexcept:
-    cdef bint watched = is_watched_lock(lock)
+    cdef bint watched = is_watched_object(lock, KIND_LOCK)
     cdef PyObject *state
     cdef PyObject *result = original_acquire_restore(lock, args)
     if watched and result != NULL:
@@ -202,19 +179,19 @@ cdef PyObject *rlock_acquire_restore(PyObject *lock, PyObject *args) noexcept:
 
 cdef PyObject *allocate_lock(PyObject *module, PyObject *ignored) noexcept:
     cdef PyObject *lock = original_allocate(module, ignored)
-    watch_new(lock)
+    watch_new(lock, KIND_LOCK)
     return lock
 
 
 cdef PyObject *lock_new(PyTypeObject *kind, PyObject *args, PyObject *kwargs) noexcept:
     cdef PyObject *lock = original_lock_new(kind, args, kwargs)
-    watch_new(lock)
+    watch_new(lock, KIND_LOCK)
     return lock
 
 
 cdef PyObject *rlock_new(PyTypeObject *kind, PyObject *args, PyObject *kwargs) noexcept:
     cdef PyObject *lock = original_rlock_new(kind, args, kwargs)
-    watch_new(lock)
+    watch_new(lock, KIND_LOCK)
     return lock
 
 

@@ -17,15 +17,13 @@ for _name_index in range(29):
 
 cdef PyObject *attribute(PyObject *obj, int name) noexcept:
     """A new reference, or NULL with no error set; an error that is set already stays."""
-    cdef PyObject *kind
-    cdef PyObject *value
-    cdef PyObject *traceback
-    cdef PyObject *result
-    PyErr_Fetch(&kind, &value, &traceback)
-    result = PyObject_GetAttr(obj, NAME[name])
+    cdef PyObject *error[3]
+    cdef bint has_error = keep_error(error)
+    cdef PyObject *result = PyObject_GetAttr(obj, NAME[name])
     if result == NULL:
         PyErr_Clear()
-    PyErr_Restore(kind, value, traceback)
+    if has_error:
+        give_error_back(error)
     return result
 
 

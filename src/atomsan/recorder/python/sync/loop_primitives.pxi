@@ -21,15 +21,9 @@ cdef PyObject *made_for_loop(
     PyObject *watched, PyObject *const *args, size_t nargsf, PyObject *kwnames, int kind
 ) noexcept:
     cdef PyObject *result = call_original(watched, args, nargsf, kwnames)
-    cdef Primitive *entry
-    if result == NULL or PyVectorcall_NARGS(nargsf) == 0 or not is_recording():
-        return result
-    if called_from_instrumented_code():
-        adopt(args[0], kind)
-        record(RAW_MADE, KEY_NONE, 0, <uintptr_t>args[0], 0, 0)
-        return result
-    # The library's own: known, and not watched. A class's own __init__ calls its base's: watched stays watched.
-    track(args[0])
+    if result != NULL and PyVectorcall_NARGS(nargsf) > 0 and is_recording() and not watch_new(args[0], kind):
+        # The library's own: known, and not watched. A class's own __init__ calls its base's: watched stays watched.
+        track(args[0])
     return result
 
 

@@ -162,14 +162,14 @@ cdef PyObject *queue_join(PyObject *watched, PyObject *const *args, size_t nargs
 
 cdef PyObject *simple_put(PyObject *queue, PyObject *const *args, Py_ssize_t count, PyObject *kwnames) noexcept:
     cdef PyObject *item = argument(args, count, kwnames, 0, N_ITEM)
-    if item != NULL and is_watched_lock(queue):
+    if item != NULL and is_watched_object(queue, KIND_LOCK):
         log_put(queue, item)
     return original_simple_put(queue, args, count, kwnames)
 
 
 cdef PyObject *simple_put_nowait(PyObject *queue, PyObject *const *args, Py_ssize_t count, PyObject *kwnames) noexcept:
     cdef PyObject *item = argument(args, count, kwnames, 0, N_ITEM)
-    if item != NULL and is_watched_lock(queue):
+    if item != NULL and is_watched_object(queue, KIND_LOCK):
         log_put(queue, item)
     return original_simple_put_nowait(queue, args, count, kwnames)
 
@@ -177,7 +177,7 @@ cdef PyObject *simple_put_nowait(PyObject *queue, PyObject *const *args, Py_ssiz
 cdef PyObject *simple_get(
     PyObject *queue, PyTypeObject *kind, PyObject *const *args, Py_ssize_t count, PyObject *kwnames
 ) noexcept:
-    cdef bint watched = is_watched_lock(queue)
+    cdef bint watched = is_watched_object(queue, KIND_LOCK)
     cdef bint may_wait = not is_false(argument(args, count, kwnames, 0, N_BLOCK))
     cdef bint has_time = may_wait and not is_no_time(argument(args, count, kwnames, 1, N_TIMEOUT))
     cdef PyObject *item = original_simple_get(queue, kind, args, count, kwnames)
@@ -191,7 +191,7 @@ cdef PyObject *simple_get(
 cdef PyObject *simple_get_nowait(
     PyObject *queue, PyTypeObject *kind, PyObject *const *args, Py_ssize_t count, PyObject *kwnames
 ) noexcept:
-    cdef bint watched = is_watched_lock(queue)
+    cdef bint watched = is_watched_object(queue, KIND_LOCK)
     cdef PyObject *item = original_simple_get_nowait(queue, kind, args, count, kwnames)
     if watched and item != NULL:
         log_got(queue, item, False)
@@ -199,20 +199,20 @@ cdef PyObject *simple_get_nowait(
 
 
 cdef PyObject *simple_empty(PyObject *queue, PyObject *ignored) noexcept:
-    if is_watched_lock(queue):
+    if is_watched_object(queue, KIND_LOCK):
         log_structure(RAW_READ, queue)
     return original_simple_empty(queue, ignored)
 
 
 cdef PyObject *simple_qsize(PyObject *queue, PyObject *ignored) noexcept:
-    if is_watched_lock(queue):
+    if is_watched_object(queue, KIND_LOCK):
         log_structure(RAW_READ, queue)
     return original_simple_qsize(queue, ignored)
 
 
 cdef PyObject *simple_new(PyTypeObject *kind, PyObject *args, PyObject *kwargs) noexcept:
     cdef PyObject *queue = original_simple_new(kind, args, kwargs)
-    watch_new(queue)
+    watch_new(queue, KIND_LOCK)
     return queue
 
 

@@ -23,7 +23,7 @@ def set_promoter(new_promoter) -> None:
 
 cdef void promote(PyObject *function) noexcept:
     cdef PyObject *inner
-    cdef PyObject *result
+    cdef bint is_interrupted
     if promoter is None or partial_type is None or not is_recording():
         return
     Py_INCREF(function)
@@ -33,10 +33,7 @@ cdef void promote(PyObject *function) noexcept:
             break
         Py_DECREF(function)
         function = inner
-    result = call_unseen(<PyObject *>promoter, function)
-    if result == NULL:
-        pass_error_on(<PyObject *>promoter)
-    Py_XDECREF(result)
+    Py_XDECREF(call_hidden(promoter, (<object>function,), &is_interrupted))
     Py_DECREF(function)
 
 
@@ -111,32 +108,39 @@ cdef PyObject *thread_main(PyObject *watched, PyObject *const *args, size_t narg
     return result
 
 
-cdef PyObject *start_new_thread(PyObject *module, PyObject *args) noexcept:
+cdef PyObject *with_first(PyObject *args, PyObject *first) noexcept:
+    """A copy of the arguments with another first one, whose reference it takes. NULL: an error is set."""
     cdef Py_ssize_t i
+    cdef PyObject *changed = PyTuple_New(PyTuple_GET_SIZE(args))
+    if changed == NULL:
+        Py_DECREF(first)
+        return NULL
+    PyTuple_SET_ITEM(changed, 0, first)
+    for i in range(1, PyTuple_GET_SIZE(args)):
+        Py_INCREF(PyTuple_GET_ITEM(args, i))
+        PyTuple_SET_ITEM(changed, i, PyTuple_GET_ITEM(args, i))
+    return changed
+
+
+cdef PyObject *start_new_thread(PyObject *module, PyObject *args) noexcept:
     cdef PyObject *changed
     cdef PyObject *result
     if not is_recording() or PyTuple_GET_SIZE(args) < 2 or not PyCallable_Check(PyTuple_GET_ITEM(args, 0)):
         return original_start(module, args)
     if not PyTuple_Check(PyTuple_GET_ITEM(args, 1)):
         return original_start(module, args)
-    changed = PyTuple_New(PyTuple_GET_SIZE(args))
+    changed = with_first(args, stand_in(PyTuple_GET_ITEM(args, 0)))
     if changed == NULL:
         return NULL
-    PyTuple_SET_ITEM(changed, 0, stand_in(PyTuple_GET_ITEM(args, 0)))
-    for i in range(1, PyTuple_GET_SIZE(args)):
-        Py_INCREF(PyTuple_GET_ITEM(args, i))
-        PyTuple_SET_ITEM(changed, i, PyTuple_GET_ITEM(args, i))
     result = original_start(module, changed)
     Py_DECREF(changed)
     return result
 
 
 cdef PyObject *start_joinable_thread(PyObject *module, PyObject *args, PyObject *kwargs) noexcept:
-    cdef Py_ssize_t i
     cdef PyObject *function = NULL
     cdef PyObject *starter
-    cdef PyObject *changed_args = NULL
-    cdef PyObject *changed_kwargs = NULL
+    cdef PyObject *changed
     cdef PyObject *result
     if PyTuple_GET_SIZE(args) > 0:
         function = PyTuple_GET_ITEM(args, 0)
@@ -146,25 +150,16 @@ cdef PyObject *start_joinable_thread(PyObject *module, PyObject *args, PyObject 
         return original_start_joinable(module, args, kwargs)
     starter = stand_in(function)
     if PyTuple_GET_SIZE(args) > 0:
-        changed_args = PyTuple_New(PyTuple_GET_SIZE(args))
-        if changed_args == NULL:
-            Py_DECREF(starter)
-            return NULL
-        PyTuple_SET_ITEM(changed_args, 0, starter)
-        for i in range(1, PyTuple_GET_SIZE(args)):
-            Py_INCREF(PyTuple_GET_ITEM(args, i))
-            PyTuple_SET_ITEM(changed_args, i, PyTuple_GET_ITEM(args, i))
-        result = original_start_joinable(module, changed_args, kwargs)
-        Py_DECREF(changed_args)
-        return result
-    changed_kwargs = PyDict_Copy(kwargs)
-    if changed_kwargs == NULL or PyDict_SetItemString(changed_kwargs, b"function", starter) < 0:
-        Py_XDECREF(changed_kwargs)
+        changed = with_first(args, starter)
+        result = NULL if changed == NULL else original_start_joinable(module, changed, kwargs)
+    else:
+        changed = PyDict_Copy(kwargs)
+        if changed != NULL and PyDict_SetItemString(changed, b"function", starter) < 0:
+            Py_DECREF(changed)
+            changed = NULL
         Py_DECREF(starter)
-        return NULL
-    Py_DECREF(starter)
-    result = original_start_joinable(module, args, changed_kwargs)
-    Py_DECREF(changed_kwargs)
+        result = NULL if changed == NULL else original_start_joinable(module, args, changed)
+    Py_XDECREF(changed)
     return result
 
 

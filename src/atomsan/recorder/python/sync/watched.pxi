@@ -77,13 +77,6 @@ cdef inline PyObject *call_original(PyObject *watched, PyObject *const *args, si
     return PyObject_Vectorcall(<PyObject *>(<Watched>watched).function, args, nargsf, kwnames)
 
 
-cdef extern from "Python.h":
-    ctypedef struct PyThreadState
-    PyThreadState *PyThreadState_Get()
-    void PyThreadState_EnterTracing(PyThreadState *)
-    void PyThreadState_LeaveTracing(PyThreadState *)
-
-
 cdef object queue_adopter = None
 
 
@@ -93,42 +86,12 @@ def set_queue_adopter(adopter) -> None:
     queue_adopter = adopter
 
 
-cdef PyObject *call_unseen(PyObject *function, PyObject *argument) noexcept:
-    """Call a function of ours: a debugger is to see none of our frames."""
-    cdef PyThreadState *state = PyThreadState_Get()
-    cdef PyObject *result
-    PyThreadState_EnterTracing(state)
-    result = PyObject_CallOneArg(function, argument)
-    PyThreadState_LeaveTracing(state)
-    return result
-
-
-cdef void pass_error_on(PyObject *function) noexcept:
-    """An error of a function of ours that is set is forgotten, unless it is the program's."""
-    cdef PyObject *error[3]
-    PyErr_Fetch(&error[0], &error[1], &error[2])
-    PyErr_NormalizeException(&error[0], &error[1], &error[2])
-    if error[1] != NULL:
-        try:
-            if error[2] != NULL:
-                (<object>error[1]).__traceback__ = <object>error[2]
-            pass_on(<object>error[1], <object>function)
-        except BaseException:
-            pass
-    Py_XDECREF(error[0])
-    Py_XDECREF(error[1])
-    Py_XDECREF(error[2])
-
-
 cdef void adopt_queue(PyObject *queue) noexcept:
     cdef PyObject *method = _PyType_Lookup(Py_TYPE(queue), NAME[N_PUT])
-    cdef PyObject *result
+    cdef bint is_interrupted
     if method == NULL or Py_TYPE(method) == <PyTypeObject *><PyObject *>Watched or queue_adopter is None:
         return
-    result = call_unseen(<PyObject *>queue_adopter, <PyObject *>Py_TYPE(queue))
-    if result == NULL:
-        pass_error_on(<PyObject *>queue_adopter)
-    Py_XDECREF(result)
+    Py_XDECREF(call_hidden(queue_adopter, (<object><PyObject *>Py_TYPE(queue),), &is_interrupted))
 
 
 cdef Primitive *adopt(PyObject *primitive, int kind) noexcept:
@@ -136,6 +99,9 @@ cdef Primitive *adopt(PyObject *primitive, int kind) noexcept:
     cdef Primitive *entry
     cdef PyObject *lock
     cdef uintptr_t address = <uintptr_t>primitive
+    if kind == KIND_LOCK:
+        watch(primitive)
+        return find(primitive)
     if kind == KIND_QUEUE:
         adopt_queue(primitive)
     entry = track(primitive)
@@ -180,14 +146,22 @@ cdef bint is_watched_object(PyObject *primitive, int kind) noexcept:
     return True
 
 
+cdef bint watch_new(PyObject *primitive, int kind) noexcept:
+    """A primitive that the program's code has just made is watched from now on. False: it was not made, or by others."""
+    if primitive == NULL or not is_recording() or not called_from_instrumented_code():
+        return False
+    adopt(primitive, kind)
+    record(RAW_MADE, KEY_NONE, 0, <uintptr_t>primitive, 0, 0)
+    return True
+
+
 cdef PyObject *made(
     PyObject *watched, PyObject *const *args, size_t nargsf, PyObject *kwnames, int kind
 ) noexcept:
     """Around the `__init__` of a primitive."""
     cdef PyObject *result = call_original(watched, args, nargsf, kwnames)
-    if result != NULL and PyVectorcall_NARGS(nargsf) > 0 and is_recording() and called_from_instrumented_code():
-        adopt(args[0], kind)
-        record(RAW_MADE, KEY_NONE, 0, <uintptr_t>args[0], 0, 0)
+    if result != NULL and PyVectorcall_NARGS(nargsf) > 0:
+        watch_new(args[0], kind)
     return result
 
 
@@ -215,5 +189,5 @@ cdef PyObject *make_rlock(PyObject *watched, PyObject *const *args, size_t nargs
     """`threading.RLock` is a function: the program calls it, and it makes the lock."""
     cdef PyObject *lock = call_original(watched, args, nargsf, kwnames)
     if lock != NULL and is_lock(lock):
-        watch_new(lock)
+        watch_new(lock, KIND_LOCK)
     return lock

@@ -33,7 +33,8 @@ static inline int is_live(const Thread *thread) {
     return LIKELY(thread->live == S->live) && LIKELY(S->next + 2 <= S->limit);
 }
 
-static inline void fast_put(Probe *p, Thread *t, PyObject *obj, uint64_t key, uint32_t number, unsigned op, unsigned kind) {
+/* Inline wherever it stands: the compiler by itself decides by the size of the whole module. */
+ALWAYS_INLINE void fast_put(Probe *p, Thread *t, PyObject *obj, uint64_t key, uint32_t number, unsigned op, unsigned kind) {
     t->site = p->site;
     uint64_t what = RAW_WHAT(number, p->site), word = RAW_WORD(t->number, op, kind, p->flags);
     put_access_of(S, op, (uint64_t)(uintptr_t)obj, key, what, word);

@@ -1,4 +1,4 @@
-"""What of the standard library cannot be watched is said to the user."""
+"""Warnings about functions of the standard library that cannot be watched."""
 
 from __future__ import annotations
 
@@ -47,15 +47,15 @@ def test_run_and_record_warn(verb: list[str], tmp_path: Path) -> None:
     assert " ".join(text.split()).count(f"asyncio.locks:Event.wait was not recorded: {WHY}") == 1
 
 
-def test_the_summary_of_pytest_says_it(tmp_path: Path) -> None:
+def test_pytest_summary_warns(tmp_path: Path) -> None:
     (tmp_path / "test_it.py").write_text("def test_it(): pass")
     text = said(tmp_path, "pytest", "-p", "no:cacheprovider", "--atomsan", "test_it.py")
     assert text.count(f"not watched: asyncio.locks:Event.wait: {WHY}") == 1
 
 
-def test_a_class_that_is_not_there_is_named_once() -> None:
-    patches, told = Patches(), []
-    patches.told = lambda what, why: told.append(what)
+def test_missing_class_is_reported_once() -> None:
+    patches, reported = Patches(), []
+    patches.report = lambda what, why: reported.append(what)
     patches.hook([Hooked("queue", "Other", name, "queue_use") for name in ("put", "get")])
     patches.hook([Hooked("queue", "", "other", "queue_use"), Hooked("queue", "Queue", "other", "queue_use")])
-    assert told == patches.unwatched == ["queue:Other", "queue:other", "queue:Queue.other"]
+    assert reported == patches.unwatched == ["queue:Other", "queue:other", "queue:Queue.other"]

@@ -1,5 +1,7 @@
-/* Probes that do what the source says and log nothing: what a probe becomes when the code that it stands in was pickled
- * (cloudpickle sends functions with their constants) and is loaded in another process, where its site means nothing.
+/* Inert probes: they do what the source says and log nothing.
+ *
+ * A probe becomes one when its code was pickled (cloudpickle sends functions with their constants) and is loaded in
+ * another process, where its site means nothing.
  */
 #ifndef ATOMSAN_INERT_H
 #define ATOMSAN_INERT_H

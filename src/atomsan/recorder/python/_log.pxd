@@ -3,7 +3,7 @@
 from cpython.object cimport PyObject
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 
-from atomsan.recorder.python._hot cimport State, Thread
+from atomsan.recorder.python._writer cimport State, Thread
 
 cpdef bint is_recording() noexcept
 # The running thread or task; a thread that nobody forked is registered when it first asks. 0: it is not recorded.
@@ -36,24 +36,24 @@ cdef bint called_from_instrumented_code() noexcept
 cdef bint is_instrumented_namespace(PyObject *namespace) noexcept
 # A message for the reader. Swallows errors. May let other threads run.
 cdef void define(object message) noexcept
-# Whether what was raised while code of ours ran is the program's, of a signal handler say; it is raised there then.
-cpdef bint pass_on(error, function=*)
+# Whether an exception that came out of our code is the program's, of a signal handler say; it is raised there then.
+cpdef bint raise_in_program(error, function=*)
 # Calls a Python function of ours from a hook: no debugger sees its frames, and an error that is set stays set. A new
-# reference, or NULL without an error if it raised. `is_interrupted`: what it raised is the program's, see `pass_on`.
+# reference, or NULL without an error if it raised. `is_interrupted`: a signal handler raised, see `raise_in_program`.
 cdef PyObject *call_hidden(object function, tuple arguments, bint *is_interrupted) noexcept
 # The number of a name for KEY_FIELD.
 cdef uint32_t name_number(object text) except 0
 # Makes sure that the reader knows what to call a key of KEY_HASH or KEY_NUMBER. May let other threads run.
 cdef void define_key(uint8_t key_kind, uint64_t hash, PyObject *key) noexcept
 
-# What modules are called, by the address of their namespace.
+# Names of modules by the address of their namespace.
 cdef dict namespaces
 cdef void name_namespace(uint64_t address, object name) noexcept
 
 # Called at each attachment: numbers of types do not last longer than a recording.
-cdef void at_attachment(void (*forget)() noexcept) noexcept
+cdef void on_attach(void (*forget)() noexcept) noexcept
 # Called with the address of each object that stands in the log and dies: must not wait or run code. NULL: nobody is.
-cdef void at_death(void (*notice)(uint64_t address) noexcept) noexcept
+cdef void on_free(void (*notice)(uint64_t address) noexcept) noexcept
 
 cdef State *state() noexcept
 cdef Thread *thread_here() noexcept

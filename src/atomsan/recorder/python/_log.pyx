@@ -1,9 +1,9 @@
-"""The log of the recorded process: a ring of records, the numbers of threads, types and names, and the deaths of objects.
+"""Writes the log of the recorded process: a ring of records, and definitions of the threads, types and names in them.
 
-Who may do what: everything here runs with the GIL held, so there is one writer at a time and the order of the ring is
-the order in which things happened. `_hot.h` writes a record inline; here stands what is seldom: waiting for room,
-registering a thread, numbering a type, the scheduler. Whatever sends a definition, waits or asks the scheduler may let
-another thread run, and must therefore come before the look at the program's data, never between a look and its record.
+Everything here runs with the GIL held, so there is one writer at a time, and the order of the ring is the order in
+which things happened. `_writer.h` writes a record inline; the rare parts are here: waiting for room, registering a
+thread, numbering a type, asking the scheduler. Whatever sends a definition, waits or asks the scheduler may let another
+thread run, and must therefore come before the look at the program's data, never between a look and its record.
 """
 
 import sys
@@ -14,7 +14,7 @@ from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t, uintptr_t
 from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memset
 
-from atomsan.recorder.python._hot cimport (
+from atomsan.recorder.python._writer cimport (
     NOT_LIVE, RAW_WHAT, RAW_WORD, SEEN_SLOTS, SLACK, State, Thread, has_room, mark_seen, put,
 )
 from atomsan.recorder.log._raw cimport (
@@ -24,9 +24,10 @@ from atomsan.recorder.log._raw cimport (
 cdef extern from *:
     """
     #include <pthread.h>
+    #include <sys/mman.h>
     #include <time.h>
     #include <unistd.h>
-    #include "_free.h"
+    #include "_dealloc.h"
 
     ATOMSAN_THREAD_LOCAL Thread atomsan_thread;
 
@@ -44,19 +45,26 @@ cdef extern from *:
     }
 
     static int watch_forks(void (*child)(void)) { return pthread_atfork(NULL, NULL, child); }
+
+    static PyObject *mapped(int descriptor, Py_ssize_t size) {
+        void *memory = mmap(NULL, (size_t)size, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+        if (memory == MAP_FAILED) return PyErr_SetFromErrno(PyExc_OSError);
+        return PyMemoryView_FromMemory((char *)memory, size, PyBUF_WRITE);
+    }
     """
     Thread *this_thread() nogil
     void sleep_for(long nanoseconds) nogil
     uint64_t now() nogil
     int watch_forks(void (*child)() noexcept nogil)
+    object mapped(int descriptor, Py_ssize_t size)
     int getppid() nogil
     ctypedef void (*destructor)(PyObject *) noexcept
     int hook_type(PyTypeObject *type, int nests)
     void unhook_types()
     void rehook_types()
-    void log_death(PyObject *self)
+    void log_dealloc(PyObject *self)
     State *free_state
-    void (*free_seen)(State *s, uint64_t address) noexcept
+    void (*log_known_free)(State *s, uint64_t address) noexcept
 
 cdef extern from "Python.h":
     PyObject *PyEval_GetGlobals() noexcept
@@ -106,14 +114,14 @@ cdef list kept = []
 ctypedef void (*Forget)() noexcept
 cdef Forget forget_types = NULL
 ctypedef void (*Notice)(uint64_t address) noexcept
-cdef Notice notice_death = NULL
+cdef Notice notice_free = NULL
 
 # FREE records for which even the reserve had no room: the next probe writes them first.
 cdef uint64_t *waiting_frees = NULL
 cdef size_t waiting_count = 0
 cdef size_t waiting_capacity = 0
 
-# Who decides at scheduling points which thread goes on (`types.Scheduler`), and the record before which it is asked.
+# Decides at scheduling points which thread goes on (`types.Scheduler`); and the record before which it is asked next.
 cdef object scheduler = None
 cdef object ask = None    # its method `point`
 cdef uint64_t NEVER = 0xFFFFFFFFFFFFFFFF
@@ -222,7 +230,7 @@ cdef extern from "Python.h":
     void PyThreadState_LeaveTracing(PyThreadState *)
 
 
-# --- what is not ours -----------------------------------------------------------------------------------------------
+# --- exceptions of signal handlers ----------------------------------------------------------------------------------
 #
 # While Python code of ours runs in the program's threads, a signal handler of the program may run inside it, and raise.
 
@@ -239,8 +247,8 @@ cdef bint is_of_library(str file):
     return file.startswith(library_directory) and "-packages" not in file
 
 
-cpdef bint is_programs(error, function=None):
-    """Whether what was raised in code of ours is not about that code. Then its traceback begins behind that.
+cpdef bint is_raised_by_program(error, function=None):
+    """Whether an exception that came out of our code is the program's own; its traceback then starts after our frames.
 
     The code of `function` is ours, wherever it stands.
     """
@@ -272,9 +280,9 @@ cdef int raise_pending(void *argument) noexcept:
     return -1
 
 
-cpdef bint pass_on(error, function=None):
-    """Let what was raised in code of ours be raised in the program, as soon as that runs. False: it is not its own."""
-    if not is_programs(error, function):
+cpdef bint raise_in_program(error, function=None):
+    """Raise what a signal handler raised inside our code in the program, as soon as that runs. False: it is ours."""
+    if not is_raised_by_program(error, function):
         return False
     main = getattr(sys.modules["threading"], "_main_thread", None)
     if getattr(main, "_ident", None) == get_ident():
@@ -301,7 +309,7 @@ cdef PyObject *call_hidden(object function, tuple arguments, bint *is_interrupte
         Py_INCREF(result)
     except BaseException as error:
         try:
-            is_interrupted[0] = pass_on(error, function)
+            is_interrupted[0] = raise_in_program(error, function)
         except BaseException:
             pass
     PyThreadState_LeaveTracing(PyThreadState_Get())
@@ -456,12 +464,12 @@ cdef bint wait_for_reader(uint64_t *since, uint64_t *tail) noexcept:
     return True
 
 
-cdef void lose_address(State *s, uint64_t address) noexcept:
-    """FREE for an address that stands in the log. Called while an object is being freed: must not wait or run code."""
+cdef void log_free_of_known(State *s, uint64_t address) noexcept:
+    """RAW_FREE of an address that stands in the log. An object is being freed: must not wait or run code."""
     cdef uint64_t *larger
     global waiting_frees, waiting_count, waiting_capacity
-    if notice_death != NULL:
-        notice_death(address)
+    if notice_free != NULL:
+        notice_free(address)
     if modules.used:
         remove(&modules, address)
     remove(&types, address)
@@ -623,7 +631,7 @@ cdef void log_after(uint8_t op, uint8_t key_kind, uint16_t flags, uint64_t obj, 
 
 
 cdef void log_free(uint64_t address) noexcept:
-    log_death(<PyObject *><uintptr_t>address)
+    log_dealloc(<PyObject *><uintptr_t>address)
 
 
 # --- types ----------------------------------------------------------------------------------------------------------
@@ -640,7 +648,6 @@ cdef uint32_t type_number(PyObject *obj) noexcept:
 
 cdef uint32_t number_of_type(PyObject *type) noexcept:
     cdef uint32_t number
-    cdef _TypeObject *base
     if not the_state.attached:
         return 0
     number = <uint32_t>get(&types, <uint64_t>type)
@@ -697,7 +704,7 @@ cdef bint called_from_instrumented_code() noexcept:
     return is_instrumented_namespace(PyEval_GetGlobals())
 
 
-# --- for Python -----------------------------------------------------------------------------------------------------
+# --- called from Python ---------------------------------------------------------------------------------------------
 
 cdef State *state() noexcept:
     return &the_state
@@ -720,6 +727,11 @@ def make_ring(memory):
         head.magic = RAW_MAGIC
     finally:
         PyBuffer_Release(&view)
+
+
+def map_ring(descriptor, size):
+    """The memory of a ring in a file, until the process ends. Unlike `mmap.mmap`, keeps no descriptor open."""
+    return mapped(descriptor, size)
 
 
 def attach(memory, definitions, *, redact_keys=False):
@@ -785,14 +797,14 @@ cdef watch_builtins():
         hook_type(<PyTypeObject *>kind, 0)
 
 
-cdef void at_attachment(void (*forget)() noexcept) noexcept:
+cdef void on_attach(void (*forget)() noexcept) noexcept:
     global forget_types
     forget_types = forget
 
 
-cdef void at_death(void (*notice)(uint64_t address) noexcept) noexcept:
-    global notice_death
-    notice_death = notice
+cdef void on_free(void (*notice)(uint64_t address) noexcept) noexcept:
+    global notice_free
+    notice_free = notice
 
 
 cdef keep_namespaces():
@@ -901,5 +913,5 @@ the_state.live = NOT_LIVE
 the_state.make_room = make_room
 the_state.enter = enter_thread
 free_state = &the_state
-free_seen = lose_address
+log_known_free = log_free_of_known
 watch_forks(in_child)

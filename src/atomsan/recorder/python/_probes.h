@@ -1,10 +1,12 @@
-/* The layout of a probe and of its helpers, and their types: one static type for each kind of probe, because what a
- * subscript does is decided by the type. Made by hand, so that no hook is a Python function: no frame, no traceback.
+/* Layout and types of probes, and of the objects that they hand to the program (bound methods, iterators, closures).
+ *
+ * There is one static type for each kind of probe, because what a subscript does is decided by the type. Made by hand,
+ * so that no hook is a Python function: no frame, no traceback.
  */
 #ifndef ATOMSAN_PROBES_H
 #define ATOMSAN_PROBES_H
 
-#include "_hot.h"
+#include "_writer.h"
 #include <structmember.h>
 
 #if PY_VERSION_HEX >= 0x030D0000
@@ -12,7 +14,7 @@
 PyAPI_FUNC(int) _PySet_NextEntry(PyObject *set, Py_ssize_t *position, PyObject **key, Py_hash_t *hash);
 #endif
 
-/* What was found out about a type at a site. It holds while the type's version does; versions are never used again, so
+/* Result of looking up a type at a site. It holds while the type's version does; versions are never used again, so
  * neither a class that was changed nor a new class at the address of a dead one is mistaken. */
 typedef struct {
     PyTypeObject *type;

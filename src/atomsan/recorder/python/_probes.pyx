@@ -1,7 +1,7 @@
-"""Probes: the objects that stand in instrumented code, one for each site, and log what happens there.
+"""Probes: the objects in instrumented code, one for each site, that log the accesses made there.
 
-`source/plan.py` says what each kind is given and gives back. Every hook follows one order: find out about the types
-(may send definitions, so other threads may run), `ready` (waits for room, makes noise), then look, log and act with
+`source/plan.py` says what each kind is given and gives back. Every hook follows one order: look up the types (may send
+definitions, so other threads may run), `ready` (waits for room, asks the scheduler), then look, log and act with
 nothing between that could let another thread run. Hooks are C functions in type slots: they show in no traceback.
 
 All objects are borrowed pointers here, so that nothing is counted twice and no Python code of ours can run by accident.
@@ -22,7 +22,7 @@ from libc.stdlib cimport calloc
 from libc.string cimport memset
 
 from atomsan.recorder.python cimport _log
-from atomsan.recorder.python._hot cimport RAW_WHAT, RAW_WORD, State, Thread, put, put_access
+from atomsan.recorder.python._writer cimport RAW_WHAT, RAW_WORD, State, Thread, put, put_access
 from atomsan.recorder.log._raw cimport (
     FLAG_AUGMENTED, FLAG_CALLED_BACK, FLAG_CLASS, FLAG_KNOWN, KEY_FIELD, KEY_HASH, KEY_INDEX, KEY_NUMBER, KEY_OBJECT,
     KEY_STRUCTURE, KEY_WHOLE, RAW_ALIAS, RAW_BEGIN, RAW_END, RAW_FIELD, RAW_HOLDS, RAW_READ, RAW_WRITE,
@@ -30,7 +30,7 @@ from atomsan.recorder.log._raw cimport (
 from atomsan.source.effects import CALLS, EFFECTS
 from atomsan.source.plan import KINDS as KIND_NAMES
 
-cdef extern from "_fast.h":
+cdef extern from "_fast_paths.h":
     ctypedef PyObject *(*vectorcallfunc)(PyObject *, PyObject *const *, size_t, PyObject *) noexcept
     ctypedef PyObject *(*binaryfunc)(PyObject *, PyObject *) noexcept
     ctypedef int (*objobjargproc)(PyObject *, PyObject *, PyObject *) noexcept
@@ -120,7 +120,7 @@ cdef extern from "_fast.h":
     bint is_called_plainly(Probe *probe)
     bint is_called_by_recorded(Probe *probe)
     bint is_called_back()
-    int (*asks)(PyObject *caller, int instruction, PyObject *called) noexcept
+    int (*is_invoked_by_name)(PyObject *caller, int instruction, PyObject *called) noexcept
     bint LIKELY(bint)
     bint UNLIKELY(bint)
     uint32_t list_number
@@ -291,7 +291,7 @@ cdef extern from *:
     PyObject *dict_subscript(PyObject *, PyObject *)
     int dict_store(PyObject *, PyObject *, PyObject *)
 
-# What a probe does with objects of a type.
+# Modes: how a probe handles objects of a type.
 cdef enum:
     SKIP = 0
     FIELD = 1            # the attribute is the object's own
@@ -320,13 +320,13 @@ cdef Py_ssize_t MOST = 64
 cdef uint64_t ROOM = 4 * 64 + 8
 
 
-# One module, so that the compiler can see through it; one file for each thing that can happen.
+# One module, so that the compiler can inline across it; one file for each kind of access.
 
-include "probes/steps.pxi"
-include "probes/types.pxi"
+include "probes/effects.pxi"
+include "probes/type_lookup.pxi"
 include "probes/keys.pxi"
 include "probes/records.pxi"
-include "probes/holding.pxi"
+include "probes/field_values.pxi"
 include "probes/attributes.pxi"
 include "probes/modules.pxi"
 include "probes/items.pxi"
@@ -337,7 +337,7 @@ include "probes/iteration.pxi"
 include "probes/regions.pxi"
 
 
-# --- making them ----------------------------------------------------------------------------------------------------
+# --- making probes ---------------------------------------------------------------------------------------------------
 
 cdef PyObject *show(PyObject *self) noexcept:
     cdef Probe *probe = <Probe *>self
@@ -578,7 +578,7 @@ cdef void forget_types() noexcept:
 
 
 S = _log.state()
-_log.at_attachment(forget_types)
+_log.on_attach(forget_types)
 cells_free = _log.log_free
 span_end = end_span
 slow_load_attr = load_attr
@@ -596,7 +596,7 @@ slow_load_name = load_name
 slow_store_name = store_name
 slow_begin = begin
 slow_end = end
-asks = ask
+is_invoked_by_name = ask_session
 if ready_code_marks() < 0:
     raise SystemError("no room for marks of code")
 ready_types()

@@ -1,4 +1,4 @@
-"""For the probes: what is awaited may have ended already."""
+"""The one hook that probes call: of `await`."""
 
 from cpython.object cimport PyObject
 

@@ -1,4 +1,4 @@
-"""What the threads, locks, queues, futures and tasks of the recorded program log.
+"""Hooks on threads, locks, queues, futures and tasks: they log what the recorded program does with them.
 
 The program must not see that it is watched, so nothing here runs in a Python frame, and nothing replaces a type:
 
@@ -125,7 +125,7 @@ ctypedef PyObject *(*Hook)(PyObject *, PyObject *const *, size_t, PyObject *) no
 
 cdef extern from *:
     """
-    /* What the OS thread is in the middle of. */
+    /* The operation that the OS thread is in. */
     static __thread PyObject *atomsan_entering;     /* the lock of the condition whose __enter__ runs */
     static __thread PyObject *atomsan_in_queue;     /* the queue whose _put or _get runs: an override calls its super's */
     static __thread PyObject *atomsan_sizing;       /* the queue whose empty, full or qsize runs */
@@ -139,7 +139,7 @@ cdef extern from *:
     static __thread PyObject *atomsan_waker;        /* the future that woke the running step, if that took nothing */
     static __thread int atomsan_taken;              /* how many the last `done` marker took */
 
-    /* What the interpreter does with an exception that nobody caught in a thread of `_thread`. Up to 3.12 it shows the
+    /* Handles an uncaught exception of a thread of `_thread` as the interpreter does. Up to 3.12 it shows the
      * hook the function that was started, which would be our stand-in; from 3.13 on only its repr. */
     static PyObject *atomsan_end_of_thread(PyObject *result, PyObject *function) {
     #if PY_VERSION_HEX < 0x030D0000
@@ -169,7 +169,7 @@ cdef extern from *:
 cdef enum:
     GET_ANY, GET_WAITING, GET_NO_WAIT
 
-# What there is to do when a primitive becomes a watched one.
+# Kinds of primitives: decides what is done when one becomes watched.
 cdef enum:
     KIND_PLAIN, KIND_LOCK, KIND_CONDITION, KIND_SEMAPHORE, KIND_BARRIER, KIND_QUEUE, KIND_LOOP_LOCK, KIND_LOOP_CONDITION
 
@@ -178,7 +178,7 @@ cdef enum:
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Logging, also where an error is set: the first record of a thread registers it, and that runs Python code.
+# Logging with an error set: the first record of a thread registers it, and that runs Python code.
 
 cdef inline bint keep_error(PyObject **error) noexcept:
     """Whether there is one that is to be given back."""
@@ -188,7 +188,7 @@ cdef inline bint keep_error(PyObject **error) noexcept:
     return True
 
 
-cdef inline void give_error_back(PyObject **error) noexcept:
+cdef inline void restore_error(PyObject **error) noexcept:
     PyErr_Restore(error[0], error[1], error[2])
 
 
@@ -197,7 +197,7 @@ cdef void record(uint8_t op, uint8_t key_kind, uint16_t flags, uint64_t obj, uin
     cdef bint has_error = keep_error(error)
     log_record(op, key_kind, flags, obj, key, site)
     if has_error:
-        give_error_back(error)
+        restore_error(error)
 
 
 cdef void record_after(uint8_t op, uint8_t key_kind, uint16_t flags, uint64_t obj, uint64_t key, uint32_t site) noexcept:
@@ -205,7 +205,7 @@ cdef void record_after(uint8_t op, uint8_t key_kind, uint16_t flags, uint64_t ob
     cdef bint has_error = keep_error(error)
     log_after(op, key_kind, flags, obj, key, site)
     if has_error:
-        give_error_back(error)
+        restore_error(error)
 
 
 cdef uint32_t thread_here() noexcept:
@@ -213,31 +213,32 @@ cdef uint32_t thread_here() noexcept:
     cdef bint has_error = keep_error(error)
     cdef uint32_t number = current_thread()
     if has_error:
-        give_error_back(error)
+        restore_error(error)
     return number
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# One module, because all of it shares the table of primitives; one file for each thing that is watched.
+# One module, because all of it shares the table of primitives; one file for each kind of primitive.
 
-include "sync/table.pxi"
-include "sync/looking.pxi"
-include "sync/replacing.pxi"
-include "sync/naming.pxi"
+include "sync/primitive_table.pxi"
+include "sync/inspection.pxi"
+include "sync/c_functions.pxi"
+include "sync/names.pxi"
 include "sync/locks.pxi"
-include "sync/watched.pxi"
-include "sync/waiting.pxi"
+include "sync/watched_functions.pxi"
+include "sync/watched_primitives.pxi"
+include "sync/thread_primitives.pxi"
 include "sync/threads.pxi"
 include "sync/queues.pxi"
 include "sync/futures.pxi"
 include "sync/tasks.pxi"
 include "sync/loop_futures.pxi"
 include "sync/loop_primitives.pxi"
-include "sync/markers.pxi"
+include "sync/coroutine_markers.pxi"
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# What the Python side calls hooks and marks
+# Hooks and marks by the names that the tables of `primitives.py` and `tasks.py` have for them
 
 cdef dict _hooks = {}
 cdef dict _marks = {}

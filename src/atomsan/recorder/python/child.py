@@ -1,8 +1,8 @@
-"""The program's process: records the program, and is the program in every other respect.
+"""Runs the program under recording, in a process of its own that looks like one without us.
 
-`program/start.py` calls `main` with what the recording process (`runner.py`) wants; the rest of the command line is the
-program's. What stands here makes `__main__`, `sys.argv` and `sys.path` what they would be without us, and leaves the
-end of the process to Python.
+`program/start.py` calls `main` with the settings of the recording process (`runner.py`); the rest of the command line
+is the program's. Makes `__main__`, `sys.argv` and `sys.path` what they would be without us, and leaves the end of the
+process to Python.
 """
 
 from __future__ import annotations
@@ -20,7 +20,12 @@ from typing import Any, BinaryIO
 
 from atomsan.recorder.log.ring import create_spooled
 from atomsan.recorder.python import _log
-from atomsan.recorder.python._bottom import call_at_bottom, mapped, run_at_bottom, run_file_at_bottom, show
+from atomsan.recorder.python._empty_stack import (
+    call_on_empty_stack,
+    run_file_on_empty_stack,
+    run_on_empty_stack,
+    show_uncaught,
+)
 from atomsan.recorder.python.options import RecordingOptions
 from atomsan.recorder.python.session import Session
 
@@ -36,7 +41,7 @@ def main(facts: str, command: Sequence[str]) -> None:
     wanted = json.loads(facts)
     options = RecordingOptions(**wanted["options"])
     os.set_inheritable(wanted["definitions"], False)
-    ring = mapped(wanted["ring"], os.fstat(wanted["ring"]).st_size)
+    ring = _log.map_ring(wanted["ring"], os.fstat(wanted["ring"]).st_size)
     os.close(wanted["ring"])
     definitions = Sender(wanted["definitions"])
     session = Session(options, ring, definitions.send)
@@ -50,7 +55,7 @@ def main(facts: str, command: Sequence[str]) -> None:
     exception = run(*arguments)
     del arguments  # the names of the program's main module die when they always do
     if exception is not None:
-        _leave_with(exception)
+        _exit_with(exception)
 
 
 class Sender:
@@ -75,16 +80,16 @@ class Sender:
         except OSError:
             pass  # closed, or no room
 
-    def so_far(self) -> bytes:
-        """What was sent, for a process that goes on from here."""
+    def sent_bytes(self) -> bytes:
+        """The bytes of everything sent, for a forked process that continues from here."""
         try:
             known = _identity(self._descriptor) == self._identity
             return os.pread(self._descriptor, self.sent, 0) if known else b""
         except OSError:
             return b""
 
-    def go_on_with(self, descriptor: int) -> None:
-        """Send to another file from now on. The one so far is somebody else's."""
+    def continue_with(self, descriptor: int) -> None:
+        """Send to another file from now on: the one so far is that of the parent process."""
         if _identity(self._descriptor) == self._identity:
             os.close(self._descriptor)
         self._descriptor, self._identity = descriptor, _identity(descriptor)
@@ -103,16 +108,16 @@ def follow_forks(session: Session, definitions: Sender, spool: str) -> None:
 
     def in_child() -> None:
         try:
-            known = definitions.so_far()
+            known = definitions.sent_bytes()
             log = create_spooled(spool)
             os.write(log.definition_file, known)
-            definitions.go_on_with(log.definition_file)
+            definitions.continue_with(log.definition_file)
             definitions.sent = len(known)
-            session.go_on_with(mapped(log.ring_file, len(log.memory)))
+            session.continue_with(_log.map_ring(log.ring_file, len(log.memory)))
             os.close(log.ring_file)
             log.memory.close()
         except Exception:
-            pass  # then it is not recorded, as without being told to: a defect of ours must not be the program's
+            pass  # then it is not recorded: a defect of ours must not be the program's
 
     os.register_at_fork(after_in_child=in_child)
 
@@ -128,7 +133,7 @@ def _prepared(kind: str, what: str, arguments: list[str], session: Session) -> C
     if kind == "module":
         sys.argv = ["-m", *arguments]
         _put_first(os.getcwd())
-        return call_at_bottom, runpy._run_module_as_main, what  # type: ignore[attr-defined]
+        return call_on_empty_stack, runpy._run_module_as_main, what  # type: ignore[attr-defined]
     if kind == "code":
         sys.argv = ["-c", *arguments]
         _put_first("")
@@ -136,33 +141,33 @@ def _prepared(kind: str, what: str, arguments: list[str], session: Session) -> C
         source = what.encode("utf-8", "surrogateescape")
         code = _code(source, "-c", "<string>", session)
         if code is None:
-            # what is wrong with it is said as always, but for the traceback to here
-            return call_at_bottom, compile, source, "<string>", "exec", 0, True
+            # Python reports the error as always, without a traceback to here
+            return call_on_empty_stack, compile, source, "<string>", "exec", 0, True
         if sys.version_info >= (3, 13):
             _show_in_tracebacks(what)
-        return run_at_bottom, code, names
+        return run_on_empty_stack, code, names
     sys.argv = [what, *arguments]
     what = _absolute(what)
     if os.path.isdir(what) or _is_archive(what):
         _put_first(what, always=True)
-        return call_at_bottom, runpy._run_module_as_main, "__main__", False  # type: ignore[attr-defined]
+        return call_on_empty_stack, runpy._run_module_as_main, "__main__", False  # type: ignore[attr-defined]
     _put_first(os.path.dirname(os.path.realpath(what)))
     names |= {"__file__": what, "__cached__": None, "__loader__": SourceFileLoader("__main__", what)}
     if what.endswith(".pyc"):
         with _opened(what) as file:
-            return run_at_bottom, runpy.read_code(file), names  # type: ignore[attr-defined]
+            return run_on_empty_stack, runpy.read_code(file), names  # type: ignore[attr-defined]
     with _opened(what) as file:
         source = file.read()
     code = _code(source, _shown_name(kind, what), what, session)
     if code is None:
         if not os.path.isfile(what):  # a pipe: it has been read
-            return call_at_bottom, compile, source, what, "exec", 0, True
-        return run_file_at_bottom, what, names
-    return run_at_bottom, code, names
+            return call_on_empty_stack, compile, source, what, "exec", 0, True
+        return run_file_on_empty_stack, what, names
+    return run_on_empty_stack, code, names
 
 
 def _shown_name(kind: str, what: str) -> str:
-    """What the program's main module is called in regions and locations: as if it had been imported."""
+    """The name of the program's main module in regions and locations: as if it had been imported."""
     if kind == "code":
         return "-c"
     return what if kind == "module" else os.path.splitext(os.path.basename(what))[0]
@@ -199,13 +204,13 @@ def _command_line(kind: str, what: str, arguments: list[str]) -> list[str]:
 
 
 def _put_first(directory: str, *, always: bool = False) -> None:
-    """What Python puts in front of the search path, unless it was told not to."""
+    """The directory that Python puts first in the search path, unless an option forbids it."""
     if always or not sys.flags.safe_path:
         sys.path.insert(0, directory)
 
 
 def _opened(path: str) -> BinaryIO:
-    """The main file. What is wrong with it is said as Python says it."""
+    """The main file; an error is reported as Python reports it."""
     try:
         return open(path, "rb")
     except OSError as error:
@@ -227,11 +232,11 @@ def _is_archive(path: str) -> bool:
     return zipfile.is_zipfile(path)
 
 
-def _leave_with(exception: BaseException) -> None:
-    """End as Python ends with an exception that nobody caught, without showing how the program was started."""
+def _exit_with(exception: BaseException) -> None:
+    """Exit as Python does with an uncaught exception, without showing how the program was started."""
     if isinstance(exception, SystemExit):
         raise exception
-    show(exception)
+    show_uncaught(exception)
     if isinstance(exception, KeyboardInterrupt):
         # Python ends by the signal then, if this is what comes out of its first file
         sys.excepthook = lambda *_: None

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from atomsan.source.loading import Adapter
     from atomsan.source.spec import Specification
 
-# How long the reader sleeps between two looks at the log. The ring holds what a program logs in many times that.
-EVERY = 0.01
+# Seconds between two reads of the log. The ring holds what a program logs in many times that.
+READ_INTERVAL = 0.01
 
 
 class InProcess:
@@ -63,7 +63,7 @@ class InProcess:
 
     @property
     def failures(self) -> dict[str, str]:
-        """What could not be recorded (files, functions of the standard library), and why."""
+        """Files and functions of the standard library that could not be recorded, and why."""
         return self._session.failures
 
     @contextmanager
@@ -72,13 +72,13 @@ class InProcess:
     ) -> Iterator[Tape]:
         """Record what happens inside. With a `seed` there is noise. The tape is complete when the context is left."""
         with self._lock:
-            self._check_that_it_reads()
+            self._raise_reader_error()
             self._recording.restart(name)
             tape = Tape(self._recording.symbols, self._recording.meta, path, force=force)
             self._recording.output, self._recording.idle = tape.write, tape.flush_if_due
         try:
-            _sync.name_again()
-            _probes.look_again()
+            _sync.start_trace()
+            _probes.start_trace()
             _log.resume()
             if seed is None:
                 yield tape
@@ -89,14 +89,14 @@ class InProcess:
             _log.pause()
             with self._lock:
                 try:
-                    self._check_that_it_reads()
+                    self._raise_reader_error()
                     self._recording.end()
                 finally:
                     self._recording.output, self._recording.idle = lambda batch: None, lambda: None
                 tape.finish()
 
     def _read(self) -> None:
-        while not self._is_over.wait(EVERY):
+        while not self._is_over.wait(READ_INTERVAL):
             with self._lock:
                 try:
                     self._recording.drain()
@@ -106,7 +106,7 @@ class InProcess:
                     self._recording.stop()
                     return
 
-    def _check_that_it_reads(self) -> None:
+    def _raise_reader_error(self) -> None:
         if self._problem is not None:
             raise self._problem
 

@@ -1,4 +1,4 @@
-"""What a recording can be told. It passes from the process that reads to the process of the program."""
+"""The options of a recording, passed from the recording process to the process of the program."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class RecordingOptions(NamedTuple):
-    """What a recording can be told. (No dataclass: those cost the recorded program the start of `inspect`.)"""
+    """The options of a recording. (No dataclass: those cost the recorded program the start of `inspect`.)"""
 
     include: Sequence[str] = ()
     omit: Sequence[str] = ()

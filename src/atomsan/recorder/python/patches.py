@@ -1,4 +1,4 @@
-"""Changing the standard library in place, and putting everything back.
+"""Patches functions of the standard library in place, and undoes the patches.
 
 Two ways, both without a Python frame of ours: a function is replaced by a `Watched` that passes for it; a coroutine or
 generator stays the object it is, and gets code with a `Marker` at the places that count. That code is compiled from the
@@ -20,8 +20,11 @@ from atomsan.source.source_text import decode_source
 AnyFunction = ast.FunctionDef | ast.AsyncFunctionDef
 _PLACEHOLDER = b"\0atomsan-marker:"
 
-# Who is told what could not be watched, and why.
-Told = Callable[[str, str], None]
+# Called with the name of a function that could not be watched, and why.
+Report = Callable[[str, str], None]
+
+
+UNKNOWN_FORM = "this Python has another form of it than those that are known"
 
 
 class Hooked(NamedTuple):
@@ -43,21 +46,21 @@ class Marked(NamedTuple):
 
 
 class Patches:
-    """What was changed, in order. Whoever changed the same thing after us keeps it: only what is ours is put back."""
+    """The patches so far, in order. `undo` leaves alone what somebody else has changed after us."""
 
     def __init__(self) -> None:
         self.unwatched: list[str] = []
-        """What could not be watched, because this version of the library looks different from those we know."""
-        self.told: Told | None = None
+        """Functions that could not be watched: this version of the library has another form of them than we know."""
+        self.report: Report | None = None
         self._replaced: list[tuple[Any, str, Watched, Any]] = []
         self._marked: list[tuple[FunctionType, CodeType, CodeType]] = []
         self._made: dict[int, Watched] = {}
 
-    def miss(self, what: str, why: str = "this Python has another form of it than those that are known") -> None:
+    def add_unwatched(self, what: str, why: str = UNKNOWN_FORM) -> None:
         if what not in self.unwatched:
             self.unwatched.append(what)
-            if self.told is not None:
-                self.told(what, why)
+            if self.report is not None:
+                self.report(what, why)
 
     def hook(self, rows: Iterable[Hooked]) -> None:
         for row in rows:
@@ -65,9 +68,9 @@ class Patches:
             if owner is not None and row.owner:
                 owner = getattr(owner, row.owner, None)
             if owner is None:
-                self.miss(f"{row.module}:{row.owner}")
+                self.add_unwatched(f"{row.module}:{row.owner}")
             elif row.name not in vars(owner):
-                self.miss(f"{row.module}:{row.owner}.{row.name}" if row.owner else f"{row.module}:{row.name}")
+                self.add_unwatched(f"{row.module}:{row.owner}.{row.name}" if row.owner else f"{row.module}:{row.name}")
             else:
                 self.replace(owner, row.name, row.hook)
 
@@ -95,7 +98,7 @@ class Patches:
                 function = getattr(function, part, None)
             code = codes.get(qualname)
             if type(function) is not FunctionType or code is None or not _is_alike(function.__code__, code):
-                self.miss(f"{module.__name__}:{qualname}")
+                self.add_unwatched(f"{module.__name__}:{qualname}")
                 continue
             self._marked.append((function, function.__code__, code))
             function.__code__ = code
@@ -273,8 +276,8 @@ def ends_early(name: str, variable: str, statement: str, otherwise: str | None =
 
 
 class AfterImport:
-    """Calls somebody when a module has been imported, without importing it: a program that has no use for asyncio
-    should not wait for it. The module and its spec have their own loader by then."""
+    """Calls `then` when a module has been imported, without importing it: a program that has no use for asyncio should
+    not wait for it. The module and its spec have their own loader by then."""
 
     def __init__(self, names: Iterable[str], then: Callable[[str], None]) -> None:
         self._names = set(names)

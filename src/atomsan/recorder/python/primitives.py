@@ -1,4 +1,4 @@
-"""What is watched of `threading`, `_thread`, `queue` and `concurrent.futures`, while it is watched.
+"""Watches the primitives of `threading`, `_thread`, `queue` and `concurrent.futures` between `install` and `uninstall`.
 
 The tables say which function gets which hook of `_sync`. A method that only calls another watched one of the same
 object is left alone (`notify_all` calls `notify`, `wait_for` calls `wait`), so that nothing is logged twice.
@@ -23,7 +23,7 @@ from atomsan.recorder.python.patches import (
     Hooked,
     Marked,
     Patches,
-    Told,
+    Report,
     mark_variable,
     marker,
 )
@@ -155,7 +155,7 @@ def _watch_imported(name: str) -> None:
         _AFTER_IMPORT[name]()
     except Exception as error:
         # A library that looks like none we know: the program runs on, with less in its log.
-        _patches.miss(name, f"{type(error).__name__}: {error}")
+        _patches.add_unwatched(name, f"{type(error).__name__}: {error}")
 
 
 def _adopt_queue_type(kind: type) -> None:
@@ -167,16 +167,16 @@ def _adopt_queue_type(kind: type) -> None:
                 _patches.replace(base, name, hook)
 
 
-def install(told: Told | None = None) -> None:
+def install(report: Report | None = None) -> None:
     """Watches from now on, also what is imported later. Logs nothing as long as nothing is recorded.
 
-    `told(what, why)` is called for what cannot be watched.
+    `report(what, why)` is called for what cannot be watched.
     """
     global _finder, _is_installed
     if _is_installed:
         return
     _is_installed = True
-    _patches.told = told
+    _patches.report = report
     _sync.set_queue_adopter(_adopt_queue_type)
     _sync.set_thread_type(threading.Thread, threading.Timer, functools.partial)
     _sync.replace_locks(_thread)
@@ -192,7 +192,7 @@ def install(told: Told | None = None) -> None:
 
 
 def uninstall() -> None:
-    """Everything is again as it was."""
+    """Restores everything that `install` changed."""
     global _finder, _is_installed
     if not _is_installed:
         return
@@ -200,7 +200,7 @@ def uninstall() -> None:
     if _finder is not None and _finder in sys.meta_path:
         sys.meta_path.remove(_finder)
     _finder = None
-    _patches.told = None
+    _patches.report = None
     _patches.undo()
     _sync.restore_all()
     _sync.set_queue_adopter(None)
@@ -210,8 +210,8 @@ def uninstall() -> None:
 
 
 @contextmanager
-def watching(told: Told | None = None) -> Iterator[None]:
-    install(told)
+def watching(report: Report | None = None) -> Iterator[None]:
+    install(report)
     try:
         yield
     finally:
@@ -219,10 +219,10 @@ def watching(told: Told | None = None) -> Iterator[None]:
 
 
 def unwatched() -> list[str]:
-    """What this version of Python has in another shape than those we know, and is not watched."""
+    """The functions that are not watched, because this version of Python has another form of them than we know."""
     return list(_patches.unwatched)
 
 
 def set_promoter(promoter: Callable[[Any], object] | None) -> None:
-    """Who is told the function that a thread or executor is about to run, before it does."""
+    """`promoter(function)` is called with the function that a thread or executor is about to run."""
     _sync.set_promoter(promoter)

@@ -1,12 +1,11 @@
-"""A recording session: what happens in the process of the program while it is being recorded.
+"""A recording session: installs everything that records this process, and removes it at the end.
 
     with Session(options, ring, send):      # from here on, modules that are imported are watched
         ...                                 # and so are locks, threads and tasks
 
 Source is rewritten (`source/`), probes are put into the code (`_probes`), primitives are watched (`primitives`,
-`tasks`), and all of them write to one log (`_log`). Whoever reads that log (`resolving`) is elsewhere: in another
-process, or in a thread in the background.
-Nothing heavy is imported here: this is the program's process.
+`tasks`), and all of them write to one log (`_log`). The reader of the log (`resolving`) is another process, or a thread
+in the background. Nothing heavy is imported here: this is the program's process.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
     from atomsan.source.plan import Plan
     from atomsan.types import Scheduler
 
-# What the program's process tells the reader of the log, apart from the log: a list that JSON can hold.
+# Sends a definition to the reader of the log: a list that JSON can hold.
 Send = Callable[[list[Any]], None]
 
 # So many different texts that are given to `exec` and `eval` are watched: a program can make them without end, and each
@@ -54,7 +53,7 @@ class Session:
         self._sources: dict[str, _Loaded] = {}
         self._promoted: dict[CodeType, CodeType] = {}
         self._dynamic_code: dict[tuple[str | bytes, str, str, int], CodeType] = {}
-        """What the texts that the program ran became: the same text is rewritten, and defined to the reader, once."""
+        """Code for each text that the program gave to `exec`: a text is rewritten, and sent to the reader, once."""
         self._invocations: dict[str, Invocations | None] = {}
         """By file, where calls came by a library."""
         self._next_site = 1
@@ -94,8 +93,8 @@ class Session:
     def __exit__(self, *_: object) -> None:
         self._undo.close()
 
-    def go_on_with(self, ring: Any) -> None:
-        """Write to another ring: this process was forked, and the ring so far is that of the one it was forked from."""
+    def continue_with(self, ring: Any) -> None:
+        """Write to another ring: this process was forked, and the ring so far is that of its parent."""
         self._ring = ring
         _log.detach()
         _log.attach(ring, self._send, redact_keys=self._options.redact_keys)
@@ -126,7 +125,7 @@ class Session:
         try:
             code, plan = self._compiled(loaded, is_main=is_main)
         except Exception as error:
-            if _log.is_programs(error):
+            if _log.is_raised_by_program(error):
                 raise
             if isinstance(error, SyntaxError | ValueError):
                 return None  # to run it as it is raises what the program expects
@@ -139,7 +138,7 @@ class Session:
         return _bound(code, loaded.probes)
 
     def rewritten_main(self, source: bytes, module: str, file: str) -> CodeType | None:
-        """The same for the program's main file, of which the user said to run it: only `omit` keeps it out."""
+        """The same for the program's main file, which the user asked to run: only `omit` keeps it out."""
         decision = self.hook.decide(module, file, is_main=True)
         return self._rewritten(_Loaded(source, module, file, None, []), is_main=True) if decision.selected else None
 
@@ -163,7 +162,7 @@ class Session:
         return known
 
     def _probes_for(self, plan: Plan, source: str) -> list[Any]:
-        """The probes of a plan. Whoever reads the log is told about them first."""
+        """The probes of a plan, which is sent to the reader of the log first."""
         self._follow(_hops_of(plan))
         first = self._next_site
         self._next_site += len(plan.probes)
@@ -233,7 +232,7 @@ class Session:
                 code = _bound(made, self._probes_for(plan, _text(text)))
                 self._dynamic_code[key] = code
         except Exception as error:
-            if _log.is_programs(error):
+            if _log.is_raised_by_program(error):
                 raise
             return text
         self.enter_namespace(namespace, module)
@@ -241,7 +240,7 @@ class Session:
 
 
 class _Loaded(NamedTuple):
-    """What a file was loaded from, and the probes in its code."""
+    """The source of a file that was loaded, and the probes in its code."""
 
     source: bytes
     module: str

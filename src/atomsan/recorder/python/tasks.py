@@ -1,4 +1,4 @@
-"""What is watched of `asyncio`: tasks as threads of the trace, the loop as the lock their steps hold, its primitives.
+"""Watches `asyncio`: a task is a thread of the trace, the loop is a lock that its steps hold, and its primitives.
 
 Locks, events and queues of asyncio wake their waiters through futures. Those futures are how they work and are not
 logged; what the primitive means is. A coroutine method gets markers in its own code and stays a coroutine function.

@@ -1,4 +1,4 @@
-# Attributes
+# Accesses to attributes: of objects, of their classes, of modules, and cached properties
 
 cdef PyObject *load_attr(PyObject *self, PyObject *obj) noexcept:
     cdef Probe *probe = <Probe *>self
@@ -94,7 +94,7 @@ cdef PyObject *holder_of(PyTypeObject *type, PyObject *name) noexcept:
         if names != NULL and PyDict_GetItemWithError(names, name) != NULL:
             found = PyTuple_GET_ITEM(mro, i)
             break
-    give_error_back(saved)
+    restore_error(saved)
     return found
 
 
@@ -152,7 +152,7 @@ cdef void log_alias(Probe *probe, PyObject *obj) noexcept:
         S, <uint64_t>names, <uint64_t>obj, RAW_WHAT(_log.type_number(obj), probe.site),
         RAW_WORD(thread.number, RAW_ALIAS, 0, 0),
     )
-    see(<uint64_t>obj)
+    mark_seen(S, <uint64_t>obj)
     Py_DECREF(names)
 
 
@@ -204,7 +204,7 @@ cdef int set_augmented(PyObject *self, PyObject *obj, PyObject *value) noexcept:
         return -1
     if S.on:
         log_changed(probe, value)
-        # What a type is to a load is not what it is to a store: both look up the type, none changes what is found.
+        # A type is looked up for loads and for stores apart: `found` is that of the load, and stays.
         log_augmented_store(probe, obj)
     return PyObject_SetAttr(obj, probe.name, value)
 

@@ -1,4 +1,4 @@
-# Calls that are seen as a whole
+# Calls that a probe makes itself, with all arguments: setattr, operator.setitem, map, ...
 
 cdef PyObject *call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names) noexcept:
     """P(f, a, b, k=c): logs what f does if it is the function that its name says, and calls it."""
@@ -125,14 +125,14 @@ cdef bint is_function(Probe *probe, PyObject *function) noexcept:
                 probe.function = <PyObject *>known
         except Exception:
             pass
-        give_error_back(saved)
+        restore_error(saved)
     if probe.function == NULL:
         return False
     return function == probe.function
 
 
 def _resolved(name):
-    """What the canonical name of a function stands for; None if its module was not imported."""
+    """The function of a canonical name; None if its module was not imported."""
     module, _, attribute = name.rpartition(".")
     if not module:
         return getattr(sys.modules["builtins"], name, None)

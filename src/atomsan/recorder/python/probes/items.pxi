@@ -1,4 +1,4 @@
-# Items
+# Accesses to elements by subscript: obj[key], obj[key] = value, del obj[key]
 
 cdef inline bint place_of(PyObject *obj, PyObject *key, Py_ssize_t *place, bint *is_negative) noexcept:
     """The place in a sequence that an exact integer means; False if there is none."""
@@ -158,7 +158,6 @@ cdef int store_item(Probe *probe, PyObject *obj, PyObject *key, PyObject *value)
     cdef Thread *thread
     cdef Py_ssize_t place
     cdef bint is_negative
-    cdef Key where
     if type == &PyDict_Type:
         return store_by_key(probe, obj, key, value, MAPPING, the_dict_number(), True)
     if type == &PyList_Type and Py_TYPE(key) == &PyLong_Type:

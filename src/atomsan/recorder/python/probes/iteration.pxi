@@ -1,4 +1,4 @@
-# Iteration, truth, membership
+# Iteration, unpacking, truth tests and membership tests of containers
 
 cdef PyObject *iterate(PyObject *self, PyObject *obj) noexcept:
     if S.on:

@@ -1,4 +1,4 @@
-# Keys
+# Keys of dicts and sets: the location of an element, which equal keys share
 
 cdef struct Key:
     uint64_t key

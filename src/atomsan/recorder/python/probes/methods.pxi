@@ -1,4 +1,4 @@
-# Methods and functions with effects
+# Calls of methods and builtin functions: logs the effect that the table of effects has for them
 
 cdef bint is_there(PyObject *obj, PyObject *key, uint32_t shape) noexcept:
     """Whether a key, which runs no code, is in a dict or set."""
@@ -102,7 +102,7 @@ cdef uint32_t builtin_shape(PyObject *obj, uint32_t *number) noexcept:
             shape = 0
     if shape == MISSING:
         shape = MAPPING
-    give_error_back(saved)
+    restore_error(saved)
     return shape
 
 
@@ -245,7 +245,7 @@ cdef void log_attribute(Probe *probe, PyObject *obj, PyObject *name, uint32_t op
             note_written(<uint64_t>obj, <object>obj, <object>name)
     except Exception:
         pass
-    give_error_back(saved)
+    restore_error(saved)
     if name_number == 0:
         return
     if op == RAW_READ and mode == FIELD and own != CACHED and is_followed(type, name, name_number, number):
@@ -273,7 +273,7 @@ cdef PyObject *keyed_method(PyObject *self, PyObject *pair) noexcept:
 
 
 cdef PyObject *late_method(PyObject *self, PyObject *obj) noexcept:
-    """What `obj.name` is, or a stand-in that logs when it is called: the arguments are evaluated between."""
+    """`obj.name`, or a stand-in for it that logs when it is called, after the arguments are evaluated."""
     cdef Probe *probe = <Probe *>self
     cdef Found *found
     if S.on:
@@ -329,7 +329,7 @@ cdef PyObject *logged_argument(Probe *probe, PyObject *obj) noexcept:
     elif step == AT_EVERYTHING:
         log_deep(probe, obj, 0)
     elif not log_whole(probe, obj) and has_fields(probe.steps):
-        log_fields(probe, obj, NULL)
+        log_fields(probe, obj)
     return new_ref(obj)
 
 
@@ -354,20 +354,15 @@ cdef bint log_whole(Probe *probe, PyObject *obj) noexcept:
     return True
 
 
-cdef void log_fields(Probe *probe, PyObject *obj, PyObject **values) noexcept:
+cdef void log_fields(Probe *probe, PyObject *obj) noexcept:
     """Each attribute of an object: `copy.copy(obj)`."""
     cdef PyObject *names
-    cdef PyObject *key = NULL
-    cdef PyObject *value = NULL
-    cdef Py_ssize_t position = 0
-    cdef Py_ssize_t size, i
     if not (<_Type *>Py_TYPE(obj)).tp_flags & Py_TPFLAGS_HEAPTYPE or PyType_Check(obj):
         return
     names = PyObject_GenericGetDict(obj, NULL)
     if names == NULL:
         PyErr_Clear()
         return
-    size = 0
     try:
         # A copy of the names, because numbering them can let other threads run.
         texts = [text for text in <object>names if type(text) is str]
@@ -397,18 +392,18 @@ cdef void log_deep(Probe *probe, PyObject *obj, int depth) noexcept:
         log_structure(thread, probe, RAW_READ, obj, number)
         log_elements(thread, probe, RAW_READ, obj, number, shape, 0)
     elif type != &PyTuple_Type:
-        log_fields(probe, obj, NULL)
+        log_fields(probe, obj)
     keep_error(saved)
     try:
         for inner in contents(<object>obj, shape):
             log_deep(probe, <PyObject *>inner, depth + 1)
     except Exception:
         pass
-    give_error_back(saved)
+    restore_error(saved)
 
 
 cdef list contents(object obj, uint32_t shape):
-    """What is in it, as a list: logging can let other threads run."""
+    """The elements or values, copied to a list: logging can let other threads run."""
     if shape == MAPPING:
         return list(dict.values(obj))[:MOST]
     if shape == SEQUENCE and type(obj) in (list, collections.deque) or type(obj) is tuple:

@@ -1,4 +1,4 @@
-# Modules
+# Accesses to globals of a module from outside: module.name
 
 cdef dict shared_names = {}     # by name of the module: those of its globals that functions write
 cdef set written_outside = set()
@@ -21,7 +21,7 @@ cdef bint reads_are_logged(PyObject *module, PyObject *name) noexcept:
             answer = (<uint64_t>names, <object>name) in written_outside
     except Exception:
         pass
-    give_error_back(saved)
+    restore_error(saved)
     return answer
 
 
@@ -37,7 +37,7 @@ cdef void log_module(Probe *probe, PyObject *module, uint32_t op) noexcept:
             note_written(<uint64_t>names, <object>names, <object>probe.name)
         except Exception:
             pass
-        give_error_back(saved)
+        restore_error(saved)
     thread = ready(probe.site, 1)
     if thread != NULL:
         log_at(thread, probe, op, KEY_FIELD, names, probe.name_number, 0)

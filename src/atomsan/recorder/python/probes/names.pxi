@@ -1,4 +1,4 @@
-# Names and closure variables
+# Accesses to global and closure variables
 
 cdef PyObject *load_name(PyObject *self, PyObject *value) noexcept:
     cdef Probe *probe = <Probe *>self

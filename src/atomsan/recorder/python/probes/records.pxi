@@ -1,4 +1,4 @@
-# Records
+# Writing the records of accesses: one element, all elements, the structure of a container
 
 cdef inline void log_at(
     Thread *thread, Probe *probe, uint32_t op, uint8_t key_kind, PyObject *obj, uint64_t key, uint32_t number
@@ -11,15 +11,11 @@ cdef inline void log_at(
 cdef inline void log_key(Thread *thread, Probe *probe, uint32_t op, PyObject *obj, Key *key, uint32_t number) noexcept:
     log_at(thread, probe, op, key.kind, obj, key.key, number)
     if key.kind == KEY_OBJECT:
-        see(key.key)
+        mark_seen(S, key.key)
 
 
-cdef extern from "_hot.h":
+cdef extern from "_writer.h":
     void mark_seen(State *s, uint64_t address)
-
-
-cdef inline void see(uint64_t address) noexcept:
-    mark_seen(S, address)
 
 
 cdef inline void log_structure(Thread *thread, Probe *probe, uint32_t op, PyObject *obj, uint32_t number) noexcept:
@@ -79,7 +75,7 @@ cdef void log_known_key(
     cdef PyTypeObject *type = Py_TYPE(key)
     if not is_exact(key, 0):
         if is_identity(type):
-            see(<uint64_t>key)
+            mark_seen(S, <uint64_t>key)
             log_at(thread, probe, op, KEY_OBJECT, obj, <uint64_t>key, number)
         else:
             log_at(thread, probe, op, KEY_WHOLE, obj, 0, number)

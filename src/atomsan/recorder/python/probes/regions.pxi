@@ -1,4 +1,4 @@
-# Regions and sites
+# Begins and ends of regions, sites of `with` and `await`, and source that is given to `exec`
 
 cdef PyObject *at_site(PyObject *self, PyObject *obj) noexcept:
     """`with` and `await`: the primitive asks for the site."""
@@ -20,14 +20,13 @@ cdef PyObject *at_await(PyObject *self, PyObject *obj) noexcept:
                 awaited(<object>obj)
             except Exception:
                 pass
-            give_error_back(saved)
+            restore_error(saved)
     return new_ref(obj)
 
 
 cdef int begin(PyObject *self, PyObject *receiver, PyObject *nothing) noexcept:
     cdef Probe *probe = <Probe *>self
     cdef Thread *thread
-    cdef Found *found
     cdef uint64_t about = 0
     cdef uint32_t number = 0, flags
     if S.on:
@@ -41,7 +40,7 @@ cdef int begin(PyObject *self, PyObject *receiver, PyObject *nothing) noexcept:
         thread = ready(probe.site, 1)
         if thread != NULL:
             if about:
-                see(about)
+                mark_seen(S, about)
             put(S, about, 0, RAW_WHAT(number, probe.begin_site), RAW_WORD(thread.number, RAW_BEGIN, 0, flags))
     return 0
 
@@ -56,7 +55,7 @@ cdef inline uint32_t flags_of_call(Probe *probe) noexcept:
 cdef object invokes = None
 
 
-cdef int ask(PyObject *caller, int instruction, PyObject *called) noexcept:
+cdef int ask_session(PyObject *caller, int instruction, PyObject *called) noexcept:
     cdef PyObject *result
     cdef bint is_interrupted
     cdef int answer

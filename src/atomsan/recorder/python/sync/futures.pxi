@@ -1,4 +1,6 @@
-# concurrent.futures. All futures are logged, whoever made them: the executor makes them on the program's behalf.
+# Futures and executors of concurrent.futures
+#
+# All futures are logged, whoever made them: the executor makes them on the program's behalf.
 
 cdef void log_future_post(PyObject *future) noexcept:
     """A result is about to be set, of a future of either library."""

@@ -1,4 +1,4 @@
-# _thread.lock and _thread.RLock
+# Locks: acquire, release and `with` blocks of _thread.lock and _thread.RLock
 
 cdef void watch(PyObject *primitive) noexcept:
     cdef Primitive *entry = add(primitive)
@@ -196,10 +196,10 @@ cdef PyObject *rlock_new(PyTypeObject *kind, PyObject *args, PyObject *kwargs) n
 
 
 cdef void lock_dealloc(PyObject *lock) noexcept:
-    died(lock)
+    forget_freed(lock)
     original_lock_dealloc(lock)
 
 
 cdef void rlock_dealloc(PyObject *lock) noexcept:
-    died(lock)
+    forget_freed(lock)
     original_rlock_dealloc(lock)

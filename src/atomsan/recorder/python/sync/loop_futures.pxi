@@ -1,4 +1,4 @@
-# asyncio: futures, written in C and in Python
+# Futures of asyncio, written in C and in Python: results that are set and taken
 
 cdef void loop_future_posts(PyObject *future) noexcept:
     if is_recording() and not is_internal() and state_of(future) == STATE_PENDING:

@@ -1,5 +1,7 @@
-# asyncio: locks, events, conditions, semaphores, barriers. Who made them is known from their `__init__`; those that were
-# made before the recording are watched, because a coroutine has no caller that could be asked.
+# Primitives of asyncio: locks, events, conditions, semaphores, barriers
+#
+# Who made one is known from its `__init__`. Those that were made before the recording are watched, because a coroutine
+# has no caller that could be looked at.
 
 cdef Primitive *loop_primitive(PyObject *primitive, int kind) noexcept:
     """The entry of a watched one, or NULL."""
@@ -11,13 +13,13 @@ cdef Primitive *loop_primitive(PyObject *primitive, int kind) noexcept:
         entry = adopt(primitive, kind)
     if entry == NULL or not entry.is_watched:
         return NULL
-    if entry.told != trace_number:
-        tell_name(entry, primitive)
+    if entry.named_in != trace_number:
+        log_name(entry, primitive)
         entry = find(primitive)
     return entry
 
 
-cdef PyObject *made_for_loop(
+cdef PyObject *init_for_loop(
     PyObject *watched, PyObject *const *args, size_t nargsf, PyObject *kwnames, int kind
 ) noexcept:
     cdef PyObject *result = call_original(watched, args, nargsf, kwnames)
@@ -28,27 +30,27 @@ cdef PyObject *made_for_loop(
 
 
 cdef PyObject *init_loop_lock(PyObject *watched, PyObject *const *args, size_t nargsf, PyObject *kwnames) noexcept:
-    return made_for_loop(watched, args, nargsf, kwnames, KIND_LOOP_LOCK)
+    return init_for_loop(watched, args, nargsf, kwnames, KIND_LOOP_LOCK)
 
 
 cdef PyObject *init_loop_plain(PyObject *watched, PyObject *const *args, size_t nargsf, PyObject *kwnames) noexcept:
-    return made_for_loop(watched, args, nargsf, kwnames, KIND_PLAIN)
+    return init_for_loop(watched, args, nargsf, kwnames, KIND_PLAIN)
 
 
 cdef PyObject *init_loop_condition(PyObject *watched, PyObject *const *args, size_t nargsf, PyObject *kwnames) noexcept:
-    return made_for_loop(watched, args, nargsf, kwnames, KIND_LOOP_CONDITION)
+    return init_for_loop(watched, args, nargsf, kwnames, KIND_LOOP_CONDITION)
 
 
 cdef PyObject *init_loop_semaphore(PyObject *watched, PyObject *const *args, size_t nargsf, PyObject *kwnames) noexcept:
-    return made_for_loop(watched, args, nargsf, kwnames, KIND_SEMAPHORE)
+    return init_for_loop(watched, args, nargsf, kwnames, KIND_SEMAPHORE)
 
 
 cdef PyObject *init_loop_barrier(PyObject *watched, PyObject *const *args, size_t nargsf, PyObject *kwnames) noexcept:
-    return made_for_loop(watched, args, nargsf, kwnames, KIND_BARRIER)
+    return init_for_loop(watched, args, nargsf, kwnames, KIND_BARRIER)
 
 
 cdef PyObject *init_loop_queue(PyObject *watched, PyObject *const *args, size_t nargsf, PyObject *kwnames) noexcept:
-    return made_for_loop(watched, args, nargsf, kwnames, KIND_QUEUE)
+    return init_for_loop(watched, args, nargsf, kwnames, KIND_QUEUE)
 
 
 cdef bint is_loop_lock_held(PyObject *lock) noexcept:

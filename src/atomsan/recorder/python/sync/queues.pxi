@@ -1,5 +1,7 @@
-# Queues. What is logged of `queue.Queue` and asyncio's queues is logged in `_put`, `_get` and `_qsize`: these run under
-# the queue's mutex, so that the log has exactly the queue's order, and a put or get that fails leaves no trace.
+# Queues of `queue` and asyncio, and simple queues
+#
+# Most is logged in `_put`, `_get` and `_qsize`: these run under the queue's mutex, so that the log has exactly the
+# queue's order, and a put or get that fails leaves no trace.
 
 cdef void log_structure(uint8_t op, PyObject *queue) noexcept:
     record(op, KEY_STRUCTURE, FLAG_QUEUE, <uintptr_t>queue, 0, current_site())
@@ -13,7 +15,7 @@ cdef void log_put(PyObject *queue, PyObject *item) noexcept:
 cdef void log_got(PyObject *queue, PyObject *item, bint waited) noexcept:
     """A get that can wait is a hand-over and nothing else: it rests on no look at the queue, and splits the region that
     it stands in. One that cannot wait changes the queue in the region that it stands in. One that finds nothing, and
-    did not wait, leaves no trace: it is told so in the same step, which is what people do in place of looking first."""
+    did not wait, leaves no trace: it fails in the same step, which is what people do in place of looking first."""
     if waited:
         record_after(RAW_TAKE, HAND_ITEM, 0, <uintptr_t>queue, <uintptr_t>item, current_site())
     else:
@@ -179,7 +181,7 @@ cdef PyObject *simple_get(
 ) noexcept:
     cdef bint watched = is_watched_object(queue, KIND_LOCK)
     cdef bint may_wait = not is_false(argument(args, count, kwnames, 0, N_BLOCK))
-    cdef bint has_time = may_wait and not is_no_time(argument(args, count, kwnames, 1, N_TIMEOUT))
+    cdef bint has_time = may_wait and not is_zero_timeout(argument(args, count, kwnames, 1, N_TIMEOUT))
     cdef PyObject *item = original_simple_get(queue, kind, args, count, kwnames)
     if watched and item != NULL:
         log_got(queue, item, may_wait)
@@ -217,5 +219,5 @@ cdef PyObject *simple_new(PyTypeObject *kind, PyObject *args, PyObject *kwargs) 
 
 
 cdef void simple_dealloc(PyObject *queue) noexcept:
-    died(queue)
+    forget_freed(queue)
     original_simple_dealloc(queue)

@@ -1,4 +1,4 @@
-# asyncio: tasks and the loop. A task is a thread of the trace while one of its steps runs.
+# Tasks of asyncio and the loop: a task is a thread of the trace while one of its steps runs
 
 cdef PyObject *internal_globals[4]
 cdef int internal_globals_count = 0
@@ -187,7 +187,7 @@ cdef bint is_of_library(PyObject *callback) noexcept:
 
 
 cdef void take_posted(PyObject *callback, PyObject *handle) noexcept:
-    """What a thread or task handed to the loop, with call_soon_threadsafe and its like."""
+    """Take a callback that a thread or task handed to the loop, by call_soon_threadsafe and the like."""
     global ordered
     cdef Primitive *entry = find(callback)
     cdef PyObject *loop

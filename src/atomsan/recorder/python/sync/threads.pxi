@@ -1,4 +1,4 @@
-# Threads
+# Starts, ends and joins of threads
 
 cdef PyTypeObject *thread_type = NULL
 cdef object thread_run = None
@@ -65,8 +65,8 @@ cdef void promote_target(PyObject *thread) noexcept:
     Py_XDECREF(target)
 
 
-cdef PyObject *stand_in(PyObject *function) noexcept:
-    """What is started in the function's place: a new reference. The fork is in the log then."""
+cdef PyObject *thread_starter(PyObject *function) noexcept:
+    """A new reference to what is started in place of the function. Logs the fork."""
     cdef PyObject *thread = thread_object(function)
     cdef PyObject *name
     cdef Primitive *entry
@@ -129,7 +129,7 @@ cdef PyObject *start_new_thread(PyObject *module, PyObject *args) noexcept:
         return original_start(module, args)
     if not PyTuple_Check(PyTuple_GET_ITEM(args, 1)):
         return original_start(module, args)
-    changed = with_first(args, stand_in(PyTuple_GET_ITEM(args, 0)))
+    changed = with_first(args, thread_starter(PyTuple_GET_ITEM(args, 0)))
     if changed == NULL:
         return NULL
     result = original_start(module, changed)
@@ -148,7 +148,7 @@ cdef PyObject *start_joinable_thread(PyObject *module, PyObject *args, PyObject 
         function = PyDict_GetItemString(kwargs, b"function")
     if not is_recording() or function == NULL or not PyCallable_Check(function):
         return original_start_joinable(module, args, kwargs)
-    starter = stand_in(function)
+    starter = thread_starter(function)
     if PyTuple_GET_SIZE(args) > 0:
         changed = with_first(args, starter)
         result = NULL if changed == NULL else original_start_joinable(module, changed, kwargs)
@@ -172,6 +172,6 @@ cdef PyObject *thread_join(PyObject *watched, PyObject *const *args, size_t narg
         if entry != NULL and entry.number:
             if entry.has_ended:
                 record_after(RAW_JOIN, KEY_NONE, 0, 0, entry.number, current_site())
-            elif not is_no_time(argument(args, count, kwnames, 1, N_TIMEOUT)):
+            elif not is_zero_timeout(argument(args, count, kwnames, 1, N_TIMEOUT)):
                 log_ran_out(args[0], OF_THREAD)
     return result

@@ -1,8 +1,8 @@
-# What fields hold
+# Values of fields: logs which objects a field holds (RAW_HOLDS), itself or in a container
 #
-# Of fields that an atomic set goes through, and of no others, the log says which objects they hold: RAW_HOLDS, once for
-# each object as far as the tables below remember. They forget what has died, because its address may be another's.
-# Nothing here runs code of the program: values are taken where they lie, and their types are compared by address.
+# Only of fields on the path of an atomic set, and once for each object as far as the tables below remember. They forget
+# what has been freed, because its address may be used again. Nothing here runs code of the program: values are taken
+# where they lie, and their types are compared by address.
 
 cdef enum:
     REMEMBERED_BITS = 11   # pairs that were logged: so many places
@@ -10,7 +10,7 @@ cdef enum:
     LOOK_BITS = 11         # containers that were looked at
     STAMP_BITS = 12
     TYPE_BITS = 6
-    TOLD_BITS = 10
+    DEFINED_BITS = 10
     AT_ONCE = 256          # elements that are looked at before others may run
     EACH_LOOK = 16         # elements of a container that was seen whole and has not grown: they go round
     MOST_ROUNDS = 1 << 13
@@ -50,11 +50,11 @@ cdef struct Walk:
 
 cdef list followed = []           # patterns for the names of a class and of a field
 cdef dict followed_pairs = {}     # by number of a type and of a name: whether there is a pattern for it
-cdef set told_fields = set()
-cdef uint64_t told_here[1024]     # by site and type, lately
+cdef set defined_fields = set()
+cdef uint64_t defined_lately[1024]   # site and type of the fields that were defined last
 cdef Remembered *remembered = NULL
 cdef Look *looks = NULL
-cdef uint32_t *stamps = NULL      # count the deaths at addresses
+cdef uint32_t *stamps = NULL      # count the frees of addresses
 cdef uint32_t next_way = 0
 cdef HeldType held_types[64]      # those that were met lately
 cdef object qualname_of = type.__dict__["__qualname__"].__get__
@@ -70,22 +70,22 @@ cdef inline uint32_t *stamp_of(uint64_t address) noexcept:
     return stamps + (address * <uint64_t>0x9E3779B97F4A7C15 >> (64 - STAMP_BITS))
 
 
-cdef void stamp_death(uint64_t address) noexcept:
+cdef void count_free(uint64_t address) noexcept:
     stamp_of(address)[0] += 1
 
 
 cdef void forget_held() noexcept:
     memset(held_types, 0, sizeof(held_types))
-    memset(told_here, 0, sizeof(told_here))
+    memset(defined_lately, 0, sizeof(defined_lately))
     followed_pairs.clear()
-    told_fields.clear()
+    defined_fields.clear()
     if stamps != NULL:
         memset(remembered, 0, WAYS * sizeof(Remembered) << REMEMBERED_BITS)
         memset(looks, 0, sizeof(Look) << LOOK_BITS)
 
 
 def follow(patterns):
-    """Log what is held by fields: pairs of patterns, for the name of the class and of the field. Adds to what is known."""
+    """Log the values of these fields too: pairs of patterns, for the name of the class and of the field."""
     global remembered, looks, stamps
     if not patterns:
         return
@@ -97,20 +97,20 @@ def follow(patterns):
             raise MemoryError
     followed.extend(patterns)
     followed_pairs.clear()
-    _log.at_death(stamp_death)
+    _log.on_free(count_free)
     forget_found()
 
 
 def follow_nothing():
-    """As if nobody had asked what fields hold."""
+    """Log no values of fields any more."""
     followed.clear()
     followed_pairs.clear()
-    _log.at_death(NULL)
+    _log.on_free(NULL)
     forget_found()
 
 
-def look_again():
-    """Another trace begins: what was logged stands in the one before."""
+def start_trace():
+    """Another trace begins: values and fields are logged again."""
     forget_held()
 
 
@@ -129,7 +129,7 @@ cdef bint is_followed(PyTypeObject *type, PyObject *name, uint32_t name_number, 
             )
     except Exception:
         known = False
-    give_error_back(saved)
+    restore_error(saved)
     return known
 
 
@@ -147,12 +147,12 @@ cdef bint is_of_program(PyTypeObject *type) noexcept:
         )
     except Exception:
         pass
-    give_error_back(saved)
+    restore_error(saved)
     return answer
 
 
 cdef PyObject *value_in_dict(PyObject *obj, PyObject *name) noexcept:
-    """What an object has under this name in its own dictionary: a new reference, or NULL."""
+    """The value of this name in an object's own dictionary: a new reference, or NULL."""
     cdef PyObject *names = PyObject_GenericGetDict(obj, NULL)
     cdef PyObject *value = NULL
     if names != NULL:
@@ -227,7 +227,7 @@ cdef inline bint is_instance(PyObject *value) noexcept:
 
 
 cdef HeldType *held_type(PyObject *value) noexcept:
-    """What a value of this type is."""
+    """The type of a value: whether it is a container, and whether its fields are recorded."""
     cdef PyTypeObject *type = Py_TYPE(value)
     cdef HeldType *known = held_types + (<uint64_t>type * <uint64_t>0x9E3779B97F4A7C15 >> (64 - TYPE_BITS))
     if LIKELY(known.type == type and known.version == (<_Type *>type).tp_version_tag and known.version):
@@ -243,7 +243,7 @@ cdef HeldType *held_type(PyObject *value) noexcept:
 
 
 cdef void walk_value(Walk *walk, PyObject *value, int depth) noexcept:
-    """What a field holds, or a container in it has: an object, or the next container."""
+    """The value of a field or an element of a container in it: logs an object, goes into a container."""
     cdef HeldType type = held_type(value)[0]
     if type.container and depth < DEEPEST:
         walk_container(walk, value, type.container, depth)
@@ -272,7 +272,7 @@ cdef void note_held(Walk *walk, PyObject *value, uint32_t number, uint32_t flags
     if walk.new == 0:
         return  # it came meanwhile, and there is no room
     walk.new -= 1
-    see(address)
+    mark_seen(S, address)
     put(S, address, walk.holder, RAW_WHAT(number, walk.name), RAW_WORD(walk.thread.number, RAW_HOLDS, 0, flags))
     next_way += 1
     slot = ways + next_way % WAYS
@@ -307,7 +307,7 @@ cdef void walk_container(Walk *walk, PyObject *container, int kind, int depth) n
     elif now.end < 0:
         walk.is_cut = True
     if walk.thread != NULL:
-        see(address)
+        mark_seen(S, address)
         look[0] = now
 
 
@@ -368,7 +368,7 @@ cdef void catch_up(
         value = value_of_field(obj, name, is_cached) if thread != NULL else NULL
         if value == NULL:
             return
-        see(<uint64_t>obj)
+        mark_seen(S, <uint64_t>obj)
         put(
             S, <uint64_t>obj, name_number, RAW_WHAT(number, probe.site), RAW_WORD(thread.number, RAW_FIELD, KEY_FIELD, 0)
         )
@@ -378,7 +378,7 @@ cdef void catch_up(
 
 
 cdef void log_held(Walk *walk, Thread *thread, PyObject *value) noexcept:
-    """What a field holds now. There is room for one more than was counted."""
+    """Log the present value of a field. There is room for one more than was counted."""
     walk.thread, walk.is_cut = thread, False
     walk.left = AT_ONCE
     walk.new += 1
@@ -388,7 +388,7 @@ cdef void log_held(Walk *walk, Thread *thread, PyObject *value) noexcept:
 cdef void load_followed(
     Probe *probe, PyObject *obj, PyObject *name, uint32_t name_number, uint32_t number, uint16_t flags
 ) noexcept:
-    """A read of a field, and what it holds."""
+    """Log a read of a field, and its value."""
     cdef Walk walk
     cdef Thread *thread
     cdef PyObject *value
@@ -405,10 +405,10 @@ cdef void load_followed(
         Py_DECREF(value)
 
 
-cdef void tell_field(Probe *probe, PyObject *obj, uint32_t number) noexcept:
-    """Say once of which class the objects are that a field holds, itself or in a container."""
+cdef void define_field(Probe *probe, PyObject *obj, uint32_t number) noexcept:
+    """Define once the class of the objects that a field holds, itself or in a container."""
     cdef uint64_t here = <uint64_t>probe.site << 32 | number
-    cdef uint64_t *last = told_here + (here * <uint64_t>0x9E3779B97F4A7C15 >> (64 - TOLD_BITS))
+    cdef uint64_t *last = defined_lately + (here * <uint64_t>0x9E3779B97F4A7C15 >> (64 - DEFINED_BITS))
     cdef PyObject *value
     cdef PyObject *element
     cdef HeldType type
@@ -416,7 +416,7 @@ cdef void tell_field(Probe *probe, PyObject *obj, uint32_t number) noexcept:
     cdef Py_ssize_t position
     cdef int depth
     if last[0] == here:
-        return  # a site of many types, of which each is found out about again and again
+        return  # a site of many types, which push each other out of the probe's memory
     last[0] = here
     element = value = value_of_field(obj, probe.name, False)
     type.is_instance = False
@@ -440,10 +440,10 @@ cdef void tell_field(Probe *probe, PyObject *obj, uint32_t number) noexcept:
         return
     keep_error(saved)
     try:
-        told = number, probe.name_number, type.number
-        if told not in told_fields:
-            told_fields.add(told)
-            _log.define(["field", *told])
+        field = number, probe.name_number, type.number
+        if field not in defined_fields:
+            defined_fields.add(field)
+            _log.define(["field", *field])
     except Exception:
         pass
-    give_error_back(saved)
+    restore_error(saved)

@@ -1,9 +1,7 @@
-# cython: language_level=3
-"""What the program's process cannot do in Python: to be its own bottom, and to map memory without a descriptor.
+"""Hides AtomSan's frames from the program's stack: the program starts on an empty one, as without us.
 
-The program must not see the frames of what started it.
-`traceback.print_stack`, `inspect.stack`, `warnings` with a stack level and the depth at which a `RecursionError` comes
-are then the same as without us.
+So `traceback.print_stack`, `inspect.stack`, `warnings` with a stack level and the depth at which a `RecursionError`
+comes are the same as in a run that is not recorded.
 """
 
 from cpython.object cimport PyObject
@@ -11,16 +9,8 @@ from cpython.object cimport PyObject
 cdef extern from *:
     """
     #include <Python.h>
-    #include <sys/mman.h>
 
-    static PyObject *atomsan_mapped(int descriptor, Py_ssize_t size) {
-        void *memory = mmap(NULL, (size_t) size, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
-        if (memory == MAP_FAILED)
-            return PyErr_SetFromErrno(PyExc_OSError);
-        return PyMemoryView_FromMemory((char *) memory, size, PyBUF_WRITE);
-    }
-
-    static PyObject *atomsan_run_file(const char *opened, PyObject *path, PyObject *names) {
+    static PyObject *run_file(const char *opened, PyObject *path, PyObject *names) {
         FILE *file = fopen(opened, "rb");
         const char *shown = PyUnicode_AsUTF8(path);
         if (file == NULL)
@@ -33,7 +23,7 @@ cdef extern from *:
     typedef struct {
         void *frame;
         int depth;
-    } AtomsanBelow;
+    } HiddenFrames;
 
     /* Both structures are in the public headers; the members moved between versions. */
     #if PY_VERSION_HEX < 0x030D0000
@@ -47,28 +37,27 @@ cdef extern from *:
     #define ATOMSAN_LEFT(tstate) ((tstate)->py_recursion_remaining)
     #endif
 
-    static AtomsanBelow atomsan_hide(void) {
+    static HiddenFrames hide_frames(void) {
         PyThreadState *tstate = PyThreadState_Get();
-        AtomsanBelow below;
-        below.frame = (void *) ATOMSAN_FRAME(tstate);
-        below.depth = Py_GetRecursionLimit() - ATOMSAN_LEFT(tstate);
+        HiddenFrames hidden;
+        hidden.frame = (void *) ATOMSAN_FRAME(tstate);
+        hidden.depth = Py_GetRecursionLimit() - ATOMSAN_LEFT(tstate);
         ATOMSAN_FRAME(tstate) = NULL;
-        ATOMSAN_LEFT(tstate) += below.depth;
-        return below;
+        ATOMSAN_LEFT(tstate) += hidden.depth;
+        return hidden;
     }
 
-    static void atomsan_show(AtomsanBelow below) {
+    static void restore_frames(HiddenFrames hidden) {
         PyThreadState *tstate = PyThreadState_Get();
-        ATOMSAN_FRAME(tstate) = below.frame;
-        ATOMSAN_LEFT(tstate) -= below.depth;
+        ATOMSAN_FRAME(tstate) = hidden.frame;
+        ATOMSAN_LEFT(tstate) -= hidden.depth;
     }
     """
-    ctypedef struct AtomsanBelow:
+    ctypedef struct HiddenFrames:
         pass
-    AtomsanBelow atomsan_hide()
-    void atomsan_show(AtomsanBelow below)
-    PyObject *atomsan_run_file(const char *opened, PyObject *path, PyObject *names)
-    object atomsan_mapped(int descriptor, Py_ssize_t size)
+    HiddenFrames hide_frames()
+    void restore_frames(HiddenFrames hidden)
+    PyObject *run_file(const char *opened, PyObject *path, PyObject *names)
     void PyErr_SetObject(PyObject *type, PyObject *value)
     void PyErr_PrintEx(int set_sys_last_vars)
     PyObject *PyObject_CallObject(PyObject *callable, PyObject *arguments)
@@ -79,40 +68,41 @@ cdef extern from *:
     void Py_XDECREF(PyObject *object)
 
 
-def call_at_bottom(function, *arguments):
+def call_on_empty_stack(function, *arguments):
     """Call a function. Returns None, or the exception that it ended with, whose traceback starts in the function."""
-    cdef AtomsanBelow below = atomsan_hide()
+    cdef HiddenFrames hidden = hide_frames()
     cdef PyObject *result = PyObject_CallObject(<PyObject *> function, <PyObject *> arguments)
-    return ended(result, below)
+    return ended(result, hidden)
 
 
-def run_at_bottom(code, namespace):
+def run_on_empty_stack(code, namespace):
     """The same for the code of a module."""
-    cdef AtomsanBelow below = atomsan_hide()
+    cdef HiddenFrames hidden = hide_frames()
     cdef PyObject *names = <PyObject *> namespace
-    return ended(PyEval_EvalCode(<PyObject *> code, names, names), below)
+    return ended(PyEval_EvalCode(<PyObject *> code, names, names), hidden)
 
 
-def run_file_at_bottom(path, namespace):
-    """The same for a file that Python is to read by itself: what is wrong with it is then said as always."""
+def run_file_on_empty_stack(path, namespace):
+    """The same for a file that Python reads itself, so that its errors are reported as always."""
     cdef bytes opened = path.encode("utf-8", "surrogateescape")
-    cdef AtomsanBelow below = atomsan_hide()
-    return ended(atomsan_run_file(opened, <PyObject *> path, <PyObject *> namespace), below)
+    cdef HiddenFrames hidden = hide_frames()
+    return ended(run_file(opened, <PyObject *> path, <PyObject *> namespace), hidden)
 
 
-cdef ended(PyObject *result, AtomsanBelow below):
+cdef ended(PyObject *result, HiddenFrames hidden):
+    """None, or the exception that is set; our frames are there again."""
     cdef PyObject *type_
     cdef PyObject *value
     cdef PyObject *traceback
     if result != NULL:
-        atomsan_show(below)
+        restore_frames(hidden)
         Py_XDECREF(result)
         return None
     PyErr_Fetch(&type_, &value, &traceback)
     PyErr_NormalizeException(&type_, &value, &traceback)
     if traceback != NULL:
         PyException_SetTraceback(value, traceback)
-    atomsan_show(below)
+    restore_frames(hidden)
     exception = <object> value
     Py_XDECREF(type_)
     Py_XDECREF(value)
@@ -120,15 +110,10 @@ cdef ended(PyObject *result, AtomsanBelow below):
     return exception
 
 
-def show(exception):
-    """Show an exception that nobody caught, as Python does at the end of a program. It is not SystemExit."""
+def show_uncaught(exception):
+    """Print an exception that nobody caught, as Python does at the end of a program. It is not SystemExit."""
     kind = type(exception)
-    cdef AtomsanBelow below = atomsan_hide()
+    cdef HiddenFrames hidden = hide_frames()
     PyErr_SetObject(<PyObject *> kind, <PyObject *> exception)
     PyErr_PrintEx(1)
-    atomsan_show(below)
-
-
-def mapped(descriptor, size):
-    """The memory of a file, for as long as the process lasts. The descriptor can be closed, which `mmap.mmap` keeps."""
-    return atomsan_mapped(descriptor, size)
+    restore_frames(hidden)

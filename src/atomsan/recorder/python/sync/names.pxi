@@ -1,5 +1,7 @@
-# What the program calls them. Of an attribute the reader of the log knows, because the code that uses it reads it; of a
-# global that no function writes nothing is in the log.
+# Names of primitives: finds the global variable that holds a primitive, and logs it (RAW_CALLED)
+#
+# A primitive in an attribute is named by the reader of the log, because the code that uses it reads the attribute. Of a
+# global that no function writes, nothing else is in the log.
 
 cdef uint32_t trace_number = 1
 
@@ -8,8 +10,8 @@ cdef enum:
     MOST_GLOBALS = 2000    # of a module, that are looked at
 
 
-def name_again() -> None:
-    """What is recorded from now on is another trace: names are said again."""
+def start_trace() -> None:
+    """Another trace begins: names are logged again."""
     global trace_number
     trace_number += 1
 
@@ -38,8 +40,8 @@ cdef PyObject *named_somewhere(PyObject *value, PyObject **name) noexcept:
     return NULL
 
 
-cdef void tell_name(Primitive *entry, PyObject *primitive) noexcept:
-    """Where the log says nothing of it, say what a primitive is called: once for each of them."""
+cdef void log_name(Primitive *entry, PyObject *primitive) noexcept:
+    """Log the name of a primitive, once in a trace. It is looked for again if it has none yet."""
     cdef PyObject *namespace = <PyObject *>entry.home
     cdef PyObject *name = NULL
     cdef PyObject *inner
@@ -48,7 +50,7 @@ cdef void tell_name(Primitive *entry, PyObject *primitive) noexcept:
     cdef uint32_t number = 0
     entry.looks += 1
     if entry.looks >= MOST_LOOKS:
-        entry.told, entry.looks = trace_number, 0
+        entry.named_in, entry.looks = trace_number, 0
     if is_instrumented_namespace(namespace):
         name = global_name(namespace, primitive)
     else:
@@ -61,7 +63,7 @@ cdef void tell_name(Primitive *entry, PyObject *primitive) noexcept:
         name = global_name(namespace, primitive)
         if name == NULL:
             return
-    entry.told, entry.looks = trace_number, 0
+    entry.named_in, entry.looks = trace_number, 0
     PyErr_Fetch(&error[0], &error[1], &error[2])
     try:
         number = name_number(<object>name)

@@ -1,4 +1,4 @@
-# What is known of each primitive, by address. Entries leave when the object dies.
+# The table of primitives: what is known of each, by address. An entry leaves when its object is freed.
 
 cdef struct Block:
     uint32_t thread
@@ -13,11 +13,11 @@ cdef struct Primitive:
     uintptr_t target        # of an entry that stands for a weak reference: the object it refers to
     Block *blocks           # the `with` blocks on this lock that are open or waiting for it
     uint32_t number         # of a thread or task
-    uint32_t taker          # of a future or task that is done: the thread that saw it last. It need not be told twice
+    uint32_t taker          # of a future or task that is done: the thread that took it last, and need not again
     uint32_t posted         # hand-overs to the loop of this callback that it has not taken yet
     int depth               # of a lock: acquires that are in the log and not released yet
-    uint32_t told           # the trace in which it was said what it is called, or that this cannot be said
-    uint8_t looks           # how often it was looked for
+    uint32_t named_in       # the trace in which its name was logged, or was not found
+    uint8_t looks           # how often its name was looked for
     uint8_t kind
     bint is_watched
     bint has_started, has_ended    # of a thread or task
@@ -109,7 +109,7 @@ cdef PyObject *drop(void *address) noexcept:
     return ref
 
 
-cdef void died(void *address) noexcept:
+cdef void forget_freed(void *address) noexcept:
     """An object of a C type that is being deallocated."""
     if primitive_count and find(address) != NULL:
         drop(address)

@@ -1,18 +1,18 @@
-/* Who called the function that runs: code that is recorded, or a library that calls it back?
+/* Detects callbacks: whether the running function was called by recorded code, or called back by a library.
  *
  * A function is called back if the Python frame that called it is of code that is not recorded, and further out on the
  * stack there is one that is. (C code in between makes no frame: a key function of `sorted` is called by whoever sorts.)
- * An ordinary call can come by a library, too: through a decorator or a descriptor. `asks` knows such by their names.
+ * An ordinary call can come by a library, too: through a decorator or a descriptor. `is_invoked_by_name` knows those.
  *
  * Nothing of the program runs for that, and no frame object is made where the interpreter's own structures are known; of
  * other versions, frame objects are asked.
  */
-#ifndef ATOMSAN_CALLERS_H
-#define ATOMSAN_CALLERS_H
+#ifndef ATOMSAN_CALLBACKS_H
+#define ATOMSAN_CALLBACKS_H
 
 #include "_probes.h"
 
-/* What is known of a code object. It stands in the code object, so that it dies with it. */
+/* The mark of a code object. It is stored in the code object, and freed with it. */
 enum { CODE_UNKNOWN = 0, CODE_RECORDED = 1, CODE_FOREIGN = 2 };
 
 static Py_ssize_t code_marks = -1;        /* which of the extras of code objects is ours */
@@ -20,7 +20,7 @@ static uint64_t code_generation = 1;      /* counts deaths of recorded code: an 
 static int callers_remembered = 0;        /* by probes, since such code died last */
 
 /* Whether the caller, at this instruction, invokes the function of this code by its name: 1, 0, or -1 for not known. */
-static int (*asks)(PyObject *caller, int instruction, PyObject *called);
+static int (*is_invoked_by_name)(PyObject *caller, int instruction, PyObject *called);
 
 static void forget_code(void *mark) {
     if ((uintptr_t)mark != CODE_RECORDED) return;
@@ -174,7 +174,7 @@ static inline int is_recorded_code(PyCodeObject *code) {
     return (mark != CODE_UNKNOWN ? mark : found_mark(code)) == CODE_RECORDED;
 }
 
-/* What was found out about calls that came by a library. */
+/* Cache of the answers about calls that came by a library. */
 typedef struct {
     PyCodeObject *caller;
     PyCodeObject *called;
@@ -195,7 +195,7 @@ static int is_callback_from(PyCodeObject *caller, int instruction, PyCodeObject 
     }
     Py_INCREF(caller);
     Py_INCREF(called);
-    int answer = asks((PyObject *)caller, instruction, (PyObject *)called);
+    int answer = is_invoked_by_name((PyObject *)caller, instruction, (PyObject *)called);
     if (answer >= 0) *known = (KnownCall){caller, called, code_generation, instruction, !answer};
     Py_DECREF(caller);
     Py_DECREF(called);

@@ -1,14 +1,14 @@
-/* The death of objects: a RAW_FREE for each object that stands in the log, at the moment when its memory is given back.
+/* Hooks on deallocation: RAW_FREE for each object that stands in the log, at the moment when its memory is given back.
  *
  * Each hook takes the place of the tp_dealloc of one type and calls it. For the classes of a program that is the
  * tp_dealloc of `object` (or of the builtin type they extend), to which the interpreter comes last, after finalizers and
  * weak references, and not if the object was brought back to life. A hook is of its type for ever: types that are made
  * while it stands may inherit it, and must find it working after the end of the recording.
  */
-#ifndef ATOMSAN_FREE_H
-#define ATOMSAN_FREE_H
+#ifndef ATOMSAN_DEALLOC_H
+#define ATOMSAN_DEALLOC_H
 
-#include "_hot.h"
+#include "_writer.h"
 
 #define HOOKS 48
 
@@ -21,9 +21,9 @@ typedef struct {
 static Hook hooks[HOOKS];
 static int hook_count = 0;
 static State *free_state = NULL;
-static void (*free_seen)(State *s, uint64_t address) = NULL;
+static void (*log_known_free)(State *s, uint64_t address) = NULL;
 
-static inline void log_death(PyObject *self) {
+static inline void log_dealloc(PyObject *self) {
     State *s = free_state;
     uint64_t address = (uint64_t)(uintptr_t)self;
     if (UNLIKELY(!s->watching)) return;
@@ -31,7 +31,7 @@ static inline void log_death(PyObject *self) {
     if (LIKELY(*slot == 0)) return;
     if (*slot == SEEN_VALUE(address)) *slot = 0;
     else if (*slot != SEEN_MIXED) return;
-    free_seen(s, address);
+    log_known_free(s, address);
 }
 
 /* The interpreter's own deallocators guard against deep nesting only while they are the tp_dealloc of the object's type;
@@ -40,13 +40,13 @@ static inline void log_death(PyObject *self) {
 #define DEFINE_HOOK(n)                                                  \
     static void hook_##n(PyObject *self) {                              \
         if (!hooks[n].nests || Py_TYPE(self)->tp_dealloc != hook_##n) { \
-            log_death(self);                                            \
+            log_dealloc(self);                                            \
             hooks[n].original(self);                                    \
             return;                                                     \
         }                                                               \
         PyObject_GC_UnTrack(self);                                      \
         Py_TRASHCAN_BEGIN(self, hook_##n)                               \
-        log_death(self);                                                \
+        log_dealloc(self);                                                \
         hooks[n].original(self);                                        \
         Py_TRASHCAN_END                                                 \
     }
@@ -61,7 +61,7 @@ EACH_HOOK(DEFINE_HOOK)
 #define HOOK_NAME(n) hook_##n,
 static const destructor hook_functions[HOOKS] = {EACH_HOOK(HOOK_NAME)};
 
-/* Whether the deaths of objects of exactly this builtin type (and of classes that extend it) are seen from now on. */
+/* Hooks a builtin type, and so the classes that extend it. False: it cannot be watched. */
 static int hook_type(PyTypeObject *type, int nests) {
     for (int i = 0; i < hook_count; i++) {
         if (hooks[i].type == type) {

@@ -1,4 +1,4 @@
-# Replacing and putting back the functions of C types and modules
+# Replaces the C functions of locks, simple queues, futures and thread starts by hooks, and restores them
 
 cdef struct Replaced:
     PyMethodDef *definition

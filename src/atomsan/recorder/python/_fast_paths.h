@@ -1,12 +1,13 @@
-/* The commonest thing that can happen at each of the commonest probes, without a call: the type is the one that was met
- * last, the thread is known, there is room. Everything else is left to the full hook of `_probes.pyx` (`slow_...`), which
- * is reached through a variable so that the compiler does not merge the two: a function that calls nothing need not save
- * registers, and that is half of its cost.
+/* Fast paths of the commonest probes: the type is the one that was met last, the thread is known, there is room.
+ *
+ * Everything else is left to the full hook of `_probes.pyx` (`slow_...`), which is reached through a variable so that
+ * the compiler does not merge the two: a function that calls nothing need not save registers, and that is half of its
+ * cost.
  */
-#ifndef ATOMSAN_FAST_H
-#define ATOMSAN_FAST_H
+#ifndef ATOMSAN_FAST_PATHS_H
+#define ATOMSAN_FAST_PATHS_H
 
-#include "_callers.h"
+#include "_callbacks.h"
 #include "_probes.h"
 
 /* A field that an atomic set goes through (HOLDER) is none of these: it is for the full hook. */
@@ -34,7 +35,9 @@ static inline int is_live(const Thread *thread) {
 }
 
 /* Inline wherever it stands: the compiler by itself decides by the size of the whole module. */
-ALWAYS_INLINE void fast_put(Probe *p, Thread *t, PyObject *obj, uint64_t key, uint32_t number, unsigned op, unsigned kind) {
+ALWAYS_INLINE void fast_put(
+    Probe *p, Thread *t, PyObject *obj, uint64_t key, uint32_t number, unsigned op, unsigned kind
+) {
     t->site = p->site;
     uint64_t what = RAW_WHAT(number, p->site), word = RAW_WORD(t->number, op, kind, p->flags);
     put_access_of(S, op, (uint64_t)(uintptr_t)obj, key, what, word);
@@ -288,7 +291,7 @@ static PyObject *fast_method(PyObject *self, PyObject *obj) {
     return slow_method(self, obj);
 }
 
-/* What late_method returns, when it is called: list.append. */
+/* A call of what late_method returned: list.append. */
 static PyObject *fast_call_later(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names) {
     Later *later = (Later *)self;
     Probe *p = later->probe;

@@ -1,4 +1,6 @@
-# Marker: a constant in the code of a coroutine or generator of the standard library. `M[x]` logs, and gives x.
+# Markers in coroutines and generators of the standard library: `M[x]` logs, and gives x
+#
+# A Marker is a constant in the code of the function (`patches.py` puts it there). Each `mark_...` logs one operation.
 
 ctypedef void (*Mark)(PyObject *) noexcept
 

@@ -1,4 +1,4 @@
-# threading.Condition, Event, Semaphore, Barrier
+# Primitives of threading: Condition, Event, Semaphore, Barrier
 
 cdef void log_post(PyObject *primitive) noexcept:
     record(RAW_POST, HAND_PLAIN, 0, <uintptr_t>primitive, 0, current_site())
@@ -8,9 +8,9 @@ cdef void log_take(PyObject *primitive) noexcept:
     record_after(RAW_TAKE, HAND_PLAIN, 0, <uintptr_t>primitive, 0, current_site())
 
 
-# A wait that has ended without a hand-over (without what it waited for, or with room in a queue) is logged where it has
-# waited indeed: most primitives are made of conditions, so that `waits` is another number then. A call that was told not
-# to wait, or that did not need to, is no wait, whatever came of it.
+# A wait that has ended without a hand-over (it timed out, or there is room in a queue) is logged if the thread has
+# really waited: most primitives are made of conditions, so that `waits` has changed then. A call that must not wait, or
+# did not need to, is no wait.
 
 cdef void log_ran_out(PyObject *primitive, int of) noexcept:
     record_after(RAW_TAKE, HAND_NOTHING, 0, <uintptr_t>primitive, of, current_site())
@@ -36,7 +36,7 @@ cdef PyObject *condition_wait(PyObject *watched, PyObject *const *args, size_t n
     cdef PyObject *lock
     cdef PyObject *result
     cdef Py_ssize_t count = PyVectorcall_NARGS(nargsf)
-    if not is_no_time(argument(args, count, kwnames, 1, N_TIMEOUT)):
+    if not is_zero_timeout(argument(args, count, kwnames, 1, N_TIMEOUT)):
         waits += 1
     if count == 0 or not is_watched_object(args[0], KIND_CONDITION):
         return call_original(watched, args, nargsf, kwnames)

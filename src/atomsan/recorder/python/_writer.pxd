@@ -1,10 +1,10 @@
-"""`_hot.h` for Cython: the state of the log, and how a record is written inline."""
+"""`_writer.h` for Cython: the state of the log, and how a record is written inline."""
 
 from libc.stdint cimport uint32_t, uint64_t
 
 from atomsan.recorder.log._raw cimport RawHead, RawRecord
 
-cdef extern from "_hot.h":
+cdef extern from "_writer.h":
     ctypedef struct Thread:
         uint64_t epoch
         uint64_t live

@@ -1,4 +1,4 @@
-# Attributes and arguments, without running the program's code
+# Inspects arguments, and attributes of primitives, without running the program's code
 
 cdef tuple NAMES = (
     "_lock", "_value", "_parties", "_state", "future", "_name", "_target", "function", "run", "func", "_loop", "_callback",
@@ -23,7 +23,7 @@ cdef PyObject *attribute(PyObject *obj, int name) noexcept:
     if result == NULL:
         PyErr_Clear()
     if has_error:
-        give_error_back(error)
+        restore_error(error)
     return result
 
 
@@ -74,7 +74,7 @@ cdef inline bint is_false(PyObject *flag) noexcept:
     return flag == Py_False or (flag != NULL and PyLong_Check(flag) and PyLong_AsLong(flag) == 0)
 
 
-cdef bint is_no_time(PyObject *timeout) noexcept:
+cdef bint is_zero_timeout(PyObject *timeout) noexcept:
     """Whether who gives this `timeout` does not wait at all; None, or nothing: until it is there."""
     cdef double seconds
     if timeout == NULL:

@@ -1,4 +1,6 @@
-# Steps: the effects of methods and functions
+# Effects of builtin methods and functions, encoded: each is a sequence of steps, a byte a step
+#
+# The table itself is `source/effects.py`. A step says what is read or written: an element, the structure, ...
 
 cdef enum:
     STEP_WRITE = 0x80
@@ -122,5 +124,5 @@ cdef inline void keep_error(PyObject **saved) noexcept:
     PyErr_Fetch(&saved[0], &saved[1], &saved[2])
 
 
-cdef inline void give_error_back(PyObject **saved) noexcept:
+cdef inline void restore_error(PyObject **saved) noexcept:
     PyErr_Restore(saved[0], saved[1], saved[2])

@@ -1,4 +1,4 @@
-# What is found out about a type
+# Type lookup: what an attribute or method of a type is to a probe, remembered in the probe by type and version
 
 cdef inline Found *remember(Probe *probe, PyTypeObject *type) noexcept:
     """An entry for this type, the first; what was first is second. Valid once its version is set."""
@@ -24,7 +24,7 @@ cdef inline void conclude(Found *found, PyTypeObject *type) noexcept:
 
 
 cdef Found *find_attribute(Probe *probe, PyObject *obj, bint is_store) noexcept:
-    """What an attribute of this name is to objects of this type."""
+    """How the attribute of this name is accessed on objects of this type: a field, of the class, cached, ..."""
     cdef PyTypeObject *type = Py_TYPE(obj)
     cdef Found *found
     cdef PyObject *attribute = _PyType_Lookup(type, probe.name)
@@ -35,7 +35,7 @@ cdef Found *find_attribute(Probe *probe, PyObject *obj, bint is_store) noexcept:
         if number == 0:
             mode = SKIP
     if not is_store and (mode == FIELD or mode == FIELD_OR_CLASS):
-        tell_field(probe, obj, number)
+        define_field(probe, obj, number)
         if mode == FIELD and is_followed(type, probe.name, probe.name_number, number):
             mode = HOLDER
     found = remember(probe, type)
@@ -134,7 +134,7 @@ cdef Found *find_container(Probe *probe, PyObject *obj, object method) noexcept:
     found.steps = steps
     found.absent = absent
     conclude(found, type)
-    give_error_back(saved)
+    restore_error(saved)
     return found
 
 

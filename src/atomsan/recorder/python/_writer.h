@@ -1,11 +1,11 @@
-/* Writing a record, inline: what each probe does for each event.
+/* Writes a record to the ring, inline: the hot path of every event.
  *
  * There is one State for the process. It is only touched with the GIL held, which makes the log a total order that is
  * the real one: nothing between an access and its record lets another thread run. `_log` owns it; the other compiled
  * modules get a pointer to it.
  */
-#ifndef ATOMSAN_HOT_H
-#define ATOMSAN_HOT_H
+#ifndef ATOMSAN_WRITER_H
+#define ATOMSAN_WRITER_H
 
 #include <Python.h>
 #include <stddef.h>

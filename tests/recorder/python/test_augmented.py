@@ -66,7 +66,7 @@ def everything():
 """
 
 
-def test_values_are_the_same_wherever_they_are_kept() -> None:
+def test_augmented_assignment_gives_the_same_values() -> None:
     plain: dict[str, Any] = {"__name__": "plain"}
     exec(SOURCE, plain)
     expected = plain["everything"]()

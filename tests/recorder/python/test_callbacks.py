@@ -1,4 +1,4 @@
-"""Functions that a library calls back, and those that it only seems to."""
+"""Detection of callbacks from libraries, and of ordinary calls that look like them."""
 
 from __future__ import annotations
 
@@ -278,7 +278,7 @@ BACK = "callback"
         ("soon", [BACK]),
     ],
 )
-def test_called_back(calls: Entered, name: str, expected: list[str | None]) -> None:
+def test_library_callbacks_are_flagged(calls: Entered, name: str, expected: list[str | None]) -> None:
     assert calls[name] == expected
 
 
@@ -307,11 +307,11 @@ def test_called_back(calls: Entered, name: str, expected: list[str | None]) -> N
         ("steps", 1),
     ],
 )
-def test_called_as_always(calls: Entered, name: str, times: int) -> None:
+def test_ordinary_calls_are_not_flagged(calls: Entered, name: str, times: int) -> None:
     assert calls[name] == [None] * times
 
 
-def test_code_that_has_died_is_not_mistaken(tmp_path: Path) -> None:
+def test_reused_code_address_is_not_mistaken(tmp_path: Path) -> None:
     """Functions are made and die, those of the program and those of others, at the same addresses."""
     program = """
         import types
@@ -342,7 +342,7 @@ def test_code_that_has_died_is_not_mistaken(tmp_path: Path) -> None:
     assert calls["caller"] == [None] * 300
 
 
-def test_the_program_sees_nothing_of_the_look(tmp_path: Path) -> None:
+def test_callback_detection_is_invisible_to_the_program(tmp_path: Path) -> None:
     program = """
         import gc, inspect, library, sys, types
 

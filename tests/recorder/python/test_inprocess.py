@@ -1,4 +1,4 @@
-"""A recorder of its own process, in a process of its own."""
+"""Recording the own process (`InProcess`), in a subprocess."""
 
 import subprocess
 import sys
@@ -25,7 +25,7 @@ def run(directory: Path, program: str) -> str:
     return subprocess.run(command, cwd=directory, capture_output=True, text=True, timeout=60, check=True).stdout
 
 
-def test_one_trace_after_the_other(tmp_path: Path) -> None:
+def test_successive_traces(tmp_path: Path) -> None:
     program = """
         from atomsan.recorder.python.inprocess import InProcess
         from atomsan.recorder.python.options import RecordingOptions
@@ -41,7 +41,7 @@ def test_one_trace_after_the_other(tmp_path: Path) -> None:
     assert run(tmp_path, program) == "first True True\nsecond True True\n"
 
 
-def test_a_reader_that_fails_does_not_make_the_program_wait(tmp_path: Path) -> None:
+def test_program_does_not_wait_for_a_failed_reader(tmp_path: Path) -> None:
     # more than the ring holds, so that the program would wait for room
     program = """
         from atomsan.errors import OutputError

@@ -24,21 +24,21 @@ class Thing:
 STORE = "def f(a, n):\n for i in range(n): «store_attr x»[a].x = i"
 
 
-def test_a_ring_holds_the_largest_power_of_two_that_fits() -> None:
+def test_ring_capacity_is_the_largest_power_of_two_that_fits() -> None:
     for records, capacity in ((1024, 1024), (1500, 1024), (4096, 4096)):
         assert Log(records).head["capacity"] == capacity
     with pytest.raises(ValueError, match="too little"):
         _log.make_ring(bytearray(4096))
 
 
-def test_only_a_ring_can_be_attached_and_only_one() -> None:
+def test_attach_needs_one_initialised_ring() -> None:
     with pytest.raises(ValueError, match="not a ring"):
         _log.attach(bytearray(10000), print)
     with recording() as log, pytest.raises(RuntimeError):
         _log.attach(log.memory, print)
 
 
-def test_records_are_there_once_the_head_has_passed_them() -> None:
+def test_records_before_the_head_are_complete() -> None:
     thing = Thing()
     with recording() as log:
         function(STORE)(thing, 3)
@@ -47,7 +47,7 @@ def test_records_are_there_once_the_head_has_passed_them() -> None:
     assert log.definitions_of("thread") == [["thread", log.records[0].thread, "MainThread", "thread"]]
 
 
-def test_nothing_is_logged_before_or_after_or_in_a_pause() -> None:
+def test_nothing_is_logged_outside_or_while_paused() -> None:
     thing = Thing()
     store = function(STORE)
     store(thing, 3)
@@ -62,7 +62,7 @@ def test_nothing_is_logged_before_or_after_or_in_a_pause() -> None:
     assert log.read() == []
 
 
-def test_the_reader_can_stop_it() -> None:
+def test_reader_can_stop_the_log() -> None:
     thing = Thing()
     with recording() as log, draining(log) as pieces:
         store = function(STORE)
@@ -73,7 +73,7 @@ def test_the_reader_can_stop_it() -> None:
     assert sum(map(len, pieces)) // 32 < 10_000
 
 
-def test_a_full_ring_waits_and_loses_nothing() -> None:
+def test_full_ring_waits_and_loses_nothing() -> None:
     thing = Thing()
     with recording(1024) as log:
         with draining(log) as pieces:
@@ -83,7 +83,7 @@ def test_a_full_ring_waits_and_loses_nothing() -> None:
     assert sum(1 for op in records[28::32] if op == 1) == 50_000
 
 
-def test_each_thread_has_a_number_that_is_never_used_again() -> None:
+def test_thread_numbers_are_never_reused() -> None:
     store = function(STORE)
     numbers: list[int] = []
     for _ in range(2):
@@ -100,7 +100,7 @@ def test_each_thread_has_a_number_that_is_never_used_again() -> None:
     assert len(set(numbers)) == 10
 
 
-def test_what_was_defined_before_is_defined_again_for_the_next_reader() -> None:
+def test_definitions_are_repeated_for_the_next_reader() -> None:
     store = function(STORE)
     with recording():
         store(Thing(), 1)
@@ -112,7 +112,7 @@ def test_what_was_defined_before_is_defined_again_for_the_next_reader() -> None:
         assert ["type", write.type, __name__, "Thing"] in log.definitions
 
 
-def test_a_forked_child_does_not_record() -> None:
+def test_forked_child_does_not_record() -> None:
     thing = Thing()
     with recording() as log:
         store = function(STORE)
@@ -135,7 +135,7 @@ def wait_for(log: Log, offset: int) -> int:
     return value
 
 
-def test_a_reader_that_died_is_noticed() -> None:
+def test_death_of_the_reader_is_noticed() -> None:
     """The reader is the parent of the process: when that changes, nobody reads any more."""
     log = Log(1024)
     attached, outcome = 4000, 4008  # in the head, behind what it holds
@@ -157,7 +157,7 @@ def test_a_reader_that_died_is_noticed() -> None:
     assert log.head["lost"] > 0
 
 
-def test_a_program_can_end_with_threads_that_still_log() -> None:
+def test_program_can_exit_while_threads_log() -> None:
     program = """
         import threading
         from recorder.probing import Log, function
@@ -184,7 +184,7 @@ def test_a_program_can_end_with_threads_that_still_log() -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "end\n", "")
 
 
-def test_definitions_that_fail_do_not_reach_the_program() -> None:
+def test_failed_definitions_do_not_reach_the_program() -> None:
     def fail(message: list[Any]) -> None:
         raise OSError("no space left")
 

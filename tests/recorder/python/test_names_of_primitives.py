@@ -1,4 +1,4 @@
-"""Locks, events, queues and the like have the names that people know them by."""
+"""Names of locks, events, queues and the like in the trace."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_locks_of_objects_and_of_modules(tmp_path: Path) -> None:
     assert named(tmp_path, program)[0] == ["Account.lock", "Account.lock (Account #2)", "bank.lock"]
 
 
-def test_a_lock_that_somebody_else_made_is_named_by_its_use(tmp_path: Path) -> None:
+def test_lock_made_by_a_library_is_named_by_its_use(tmp_path: Path) -> None:
     program = """
         import threading
 
@@ -85,7 +85,7 @@ def test_a_lock_that_somebody_else_made_is_named_by_its_use(tmp_path: Path) -> N
     assert named(tmp_path, program)[0] == ["Account.mutex"]
 
 
-def test_what_is_used_inside_a_block_has_not_the_name_of_its_lock(tmp_path: Path) -> None:
+def test_lock_name_is_not_given_to_others_in_its_block(tmp_path: Path) -> None:
     program = """
         import threading
 
@@ -152,7 +152,7 @@ def main():
     assert named(tmp_path, program)[1] == [f"Account.thing{expected}", f"bank.thing{expected}"]
 
 
-def test_the_items_of_a_queue(tmp_path: Path) -> None:
+def test_items_of_a_queue(tmp_path: Path) -> None:
     program = f"""{ACCOUNT.format(field="inbox", made="queue.Queue()")}
 jobs = queue.Queue()
 

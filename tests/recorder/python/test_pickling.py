@@ -91,7 +91,7 @@ sys.stdout.buffer.write(made)
     return subprocess.run(command, input=pickled, capture_output=True, check=True, cwd=TESTS).stdout
 
 
-def test_a_probe_that_comes_back_is_the_same() -> None:
+def test_probe_unpickled_in_its_process_is_the_same() -> None:
     constants = work().__code__.co_consts
     loaded = pickle.loads(pickle.dumps(constants))
     assert [a is b for a, b in zip(constants, loaded, strict=True) if isinstance(a, _probes.Probe)].count(False) == 0
@@ -99,13 +99,13 @@ def test_a_probe_that_comes_back_is_the_same() -> None:
 
 
 @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy])
-def test_a_copy_of_a_probe_is_the_probe(copied: Any) -> None:
+def test_copy_of_a_probe_is_the_probe(copied: Any) -> None:
     probes = [one for one in work().__code__.co_consts if isinstance(one, _probes.Probe)]
     assert all(copied(probe) is probe for probe in probes)
 
 
 @pytest.mark.parametrize("recorded", [False, True])
-def test_in_another_process_it_does_its_work_and_logs_nothing(recorded: bool) -> None:
+def test_probe_in_another_process_logs_nothing(recorded: bool) -> None:
     original = work()
     # from another process, because there is none here whose probes are not known: pickled there, loaded here
     strange = with_constants(original, pickle.loads(elsewhere(pickle.dumps(original.__code__.co_consts), recorded)))
@@ -121,7 +121,7 @@ def probes_of(function: FunctionType) -> list[Any]:
     return [one for one in function.__code__.co_consts if isinstance(one, _probes.Probe)]
 
 
-def test_every_kind_has_a_quiet_one() -> None:
+def test_every_kind_has_an_inert_probe() -> None:
     for kind in KINDS:
         quiet: Any = _probes._unpickled(("nobody", 0, 0), kind, "real")
         assert repr(quiet) == f"<atomsan {kind} real>"
@@ -132,7 +132,7 @@ def test_every_kind_has_a_quiet_one() -> None:
             assert quiet[(1, (1, 2))] if kind == "late_contains" else quiet[3] == 3
 
 
-def test_closure_variables_of_a_pickled_function_are_new_ones() -> None:
+def test_pickled_function_gets_new_closure_variables() -> None:
     source = """
 def f():
     cells = «cells»[None]

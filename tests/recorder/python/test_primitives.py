@@ -41,7 +41,7 @@ except RuntimeError:
 
 
 @pytest.mark.parametrize("make", ["allocate_lock", "allocate", "LockType", "RLock"])
-def test_locks_of_the_module_behind(make: str) -> None:
+def test_locks_of_module_thread(make: str) -> None:
     if make == "LockType" and sys.version_info < (3, 13):
         pytest.skip("this type makes no locks before 3.13")
     program = (
@@ -61,7 +61,7 @@ with lock:
     assert in_main(program) == ["acquire lock", "acquire lock", "release lock", "release lock"]
 
 
-def test_rlock_given_up_and_restored_by_a_wait() -> None:
+def test_rlock_released_and_restored_by_wait() -> None:
     program = """
 import threading
 condition = threading.Condition()
@@ -101,7 +101,7 @@ with «with»[condition]:
     assert [record.site - first for record in records] == [0, 1, 1, 0, 2, 2]
 
 
-def test_block_without_a_statement_of_the_program() -> None:
+def test_lock_entered_by_a_library_has_no_block() -> None:
     program = """
 import contextlib, threading
 lock = threading.Lock()
@@ -121,7 +121,7 @@ def test_lock_held_when_recording_began() -> None:
     assert lines == [*HEAD, "1 held lock 1", "1 release lock", "1 held twice 2", *["1 release twice"] * 2]
 
 
-def test_lock_made_before_is_watched_once_the_program_uses_it() -> None:
+def test_lock_made_before_is_watched_when_used() -> None:
     lock = threading.Lock()
     assert logged("with lock: pass", lock=lock) == [*HEAD, "1 acquire lock", "1 release lock"]
 
@@ -130,7 +130,7 @@ def test_locks_of_the_library_are_not_watched() -> None:
     assert in_main("import logging\nlogging.getLogger('x').debug('y')\nhandler = logging.NullHandler()") == []
 
 
-def test_a_dead_lock_is_logged_and_its_address_forgotten() -> None:
+def test_freed_lock_is_logged_and_forgotten() -> None:
     program = """
 import threading
 lock = threading.Lock()
@@ -142,7 +142,7 @@ del lock
     assert lines[lines.index("1 thread") :] == [*HEAD, "1 acquire ?", "1 release ?", "0 free ?"]
 
 
-def test_every_primitive_that_dies_is_logged() -> None:
+def test_free_of_each_primitive_is_logged() -> None:
     program = """
 import queue, threading
 def use(primitive, *calls):
@@ -312,7 +312,7 @@ def test_thread_names() -> None:
         assert ["worker", "thread"] in [message[2:] for message in log.definitions_of("thread")]
 
 
-def test_a_join_that_ran_out_of_time_takes_nothing() -> None:
+def test_join_that_timed_out_takes_nothing() -> None:
     program = """
 import threading
 go = threading.Event()
@@ -349,7 +349,7 @@ done.acquire()
     assert "1 acquire done" in lines[5:]
 
 
-def test_wrong_arguments_start_nothing() -> None:
+def test_invalid_arguments_start_no_thread() -> None:
     program = """
 import _thread
 for arguments in ((), (print,), (1, ()), (print, [])):
@@ -361,7 +361,7 @@ for arguments in ((), (print,), (1, ()), (print, [])):
     assert in_main(program) == []
 
 
-def test_the_promoter_is_told_what_a_thread_will_run() -> None:
+def test_promoter_gets_the_function_of_a_thread() -> None:
     program = """
 import functools, threading, _thread
 from concurrent.futures import ThreadPoolExecutor
@@ -387,7 +387,7 @@ with ThreadPoolExecutor(1) as executor:
     assert told[3] == names["target"]
 
 
-def test_a_promoter_that_fails_does_no_harm() -> None:
+def test_failing_promoter_does_no_harm() -> None:
     primitives.set_promoter(lambda function: 1 / 0)
     try:
         program = "import threading\nt = threading.Thread(target=len, args=((),))\nt.start()\nt.join()"
@@ -422,7 +422,7 @@ jobs.qsize()
 
 
 @pytest.mark.parametrize("kind", ["Queue", "LifoQueue", "PriorityQueue"])
-def test_failed_puts_and_gets_leave_no_order(kind: str) -> None:
+def test_failed_puts_and_gets_order_nothing(kind: str) -> None:
     program = f"""
 import contextlib, queue
 jobs, item = queue.{kind}(1), (1,)
@@ -447,7 +447,7 @@ with contextlib.suppress(ValueError): jobs.get(timeout=-1)
 
 
 @pytest.mark.parametrize("kind", ["Queue", "LifoQueue", "PriorityQueue"])
-def test_a_put_that_waited_for_room(kind: str) -> None:
+def test_put_that_waited_for_room(kind: str) -> None:
     """It splits regions, as a get does. One that found room at once does not, nor does the next one."""
     program = f"""
 import queue, threading, time
@@ -470,7 +470,7 @@ jobs.put(item)
     ]
 
 
-def test_queue_with_methods_of_its_own() -> None:
+def test_queue_subclass_with_its_own_methods() -> None:
     program = """
 import queue
 class Own(queue.Queue):
@@ -532,7 +532,7 @@ with ThreadPoolExecutor(1) as executor:
     assert lines[-2:] == ["2 exit", "1 join 2"]
 
 
-def test_an_exception_is_a_result_and_a_timeout_is_not() -> None:
+def test_exception_is_a_result_and_timeout_is_not() -> None:
     program = """
 from concurrent.futures import Future
 future = Future()
@@ -556,7 +556,7 @@ except KeyError:
     assert in_main(program) == [*["take future nothing"] * 2, "post future", "take future"]
 
 
-def test_a_cancelled_future() -> None:
+def test_cancelled_future() -> None:
     program = """
 from concurrent.futures import Future, CancelledError
 future, running = Future(), Future()
@@ -591,7 +591,7 @@ for future in as_completed([second]):
     assert len(lines) == 4
 
 
-def test_a_wait_for_several_that_ran_out() -> None:
+def test_wait_for_several_that_timed_out() -> None:
     program = """
 from concurrent.futures import FIRST_COMPLETED, Future, as_completed, wait
 future, second = Future(), Future()
@@ -615,7 +615,7 @@ wait([future, second], 0.001)
 # What is not the program's own
 
 
-def test_nothing_is_logged_of_code_that_is_not_instrumented() -> None:
+def test_uninstrumented_code_logs_nothing() -> None:
     with recording() as log, primitives.watching():
         program = prepared("")
         lock, event = threading.Lock(), threading.Event()

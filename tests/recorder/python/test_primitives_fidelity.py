@@ -1,4 +1,4 @@
-"""The program cannot see that its primitives are watched, and afterwards everything is as it was."""
+"""Watched primitives look and behave like unwatched ones, and are restored afterwards."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def facts(function: Any) -> list[object]:
 
 
 @pytest.mark.parametrize("row", NAMES, ids=lambda row: ".".join(row))
-def test_a_watched_function_passes_for_the_function(row: tuple[str, str, str]) -> None:
+def test_watched_function_passes_for_the_function(row: tuple[str, str, str]) -> None:
     before = found(*row)
     expected = facts(before)
     with primitives.watching():
@@ -78,7 +78,7 @@ def test_a_watched_function_passes_for_the_function(row: tuple[str, str, str]) -
 
 
 @pytest.mark.parametrize("row", MARKED, ids=lambda row: row.qualname)
-def test_a_marked_function_is_the_function(row: patches.Marked) -> None:
+def test_marked_function_is_the_same_function(row: patches.Marked) -> None:
     function = marked(row)
     code, expected = function.__code__, facts(function)
     with primitives.watching():
@@ -91,7 +91,7 @@ def test_a_marked_function_is_the_function(row: patches.Marked) -> None:
     assert function.__code__ is code
 
 
-def test_a_bound_method_passes_for_one(watched: None) -> None:
+def test_bound_method_of_a_watched_function(watched: None) -> None:
     event = threading.Event()
     assert type(event.set) is types.MethodType
     assert event.set == event.set
@@ -114,7 +114,7 @@ def test_types_and_instances_are_the_same(watched: None) -> None:
 
 
 @pytest.mark.parametrize("make", [_thread.allocate_lock, _thread.RLock])
-def test_the_whole_interface_of_a_lock(watched: None, make: Callable[[], Any]) -> None:
+def test_interface_of_a_lock(watched: None, make: Callable[[], Any]) -> None:
     names = prepared("def use(lock, name, *arguments, **named): return getattr(lock, name)(*arguments, **named)")
     use, lock = names["use"], make()
     assert use(lock, "acquire", blocking=True, timeout=1) is True
@@ -188,7 +188,7 @@ def test_tracebacks_have_no_frame_of_ours(program: str) -> None:
     assert raised(program) == plain
 
 
-def test_an_exception_in_a_thread_is_shown_as_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_uncaught_exception_in_a_thread_is_shown_unchanged(monkeypatch: pytest.MonkeyPatch) -> None:
     shown: list[Any] = []
     monkeypatch.setattr(sys, "unraisablehook", shown.append)
 
@@ -211,7 +211,7 @@ def test_an_exception_in_a_thread_is_shown_as_ever(monkeypatch: pytest.MonkeyPat
     assert problem.object is fail or repr(fail) in problem.err_msg
 
 
-def test_everything_is_put_back() -> None:
+def test_uninstall_restores_everything() -> None:
     addresses = _sync.addresses()
     attributes = [found(*name) for name in NAMES]
     finders = list(sys.meta_path)
@@ -223,7 +223,7 @@ def test_everything_is_put_back() -> None:
     assert _sync.addresses() == addresses
 
 
-def test_what_the_program_changed_meanwhile_stays_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_changes_by_the_program_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     original = threading.Event.set
     with primitives.watching():
         monkeypatch.setattr(threading.Event, "set", lambda self: None)
@@ -232,7 +232,7 @@ def test_what_the_program_changed_meanwhile_stays_changed(monkeypatch: pytest.Mo
     threading.Event.set = original  # type: ignore[method-assign]
 
 
-def test_methods_kept_from_a_recording_work_after_it() -> None:
+def test_bound_methods_work_after_the_recording() -> None:
     with recording(), primitives.watching():
         lock, event, jobs = threading.Lock(), threading.Event(), queue.SimpleQueue[int]()
         kept = lock.acquire, lock.release, event.set, event.wait, jobs.put

@@ -170,7 +170,7 @@ class Counted(int):
 
 
 @pytest.mark.parametrize(("before", "by", "after"), [("a", "b", "abb"), (Counted(1), 1, 203), ([1], [2], [1, 2, 2])])
-def test_what_is_no_number_is_not_added_at_once(before: Any, by: Any, after: Any) -> None:
+def test_only_numbers_are_added_at_once(before: Any, by: Any, after: Any) -> None:
     thing = Thing()
     thing.x = before
     done, events = at_once(thing, "x", by)
@@ -218,7 +218,7 @@ def test_objects_of_two_classes_are_added_to_at_once() -> None:
     assert (one.x, other.x) == (4, 3)
 
 
-def test_what_is_added_can_be_known_to_the_probe() -> None:
+def test_constant_operand_in_the_probe() -> None:
     for step, expected in (("+1", 3), ("-2", -3)):
         account = Account()
         source = f"def f(a):\n p = «aug_attr balance {step}»\n if a not in p: p[a] += {step}\n return a in p"
@@ -231,7 +231,7 @@ def test_what_is_added_can_be_known_to_the_probe() -> None:
 
 
 @pytest.mark.parametrize(("value", "error"), [(10**400, OverflowError), (None, TypeError), ("text", TypeError)])
-def test_what_fails_at_once_fails_as_it_does_in_the_interpreter(value: Any, error: type[Exception]) -> None:
+def test_failed_addition_raises_as_in_the_interpreter(value: Any, error: type[Exception]) -> None:
     thing, other = Thing(), Thing()
     thing.x, other.x = value, 1
     with recording():
@@ -242,7 +242,7 @@ def test_what_fails_at_once_fails_as_it_does_in_the_interpreter(value: Any, erro
     assert thing.x == value
 
 
-def test_others_come_between_where_there_is_noise() -> None:
+def test_noise_separates_the_halves_of_an_addition() -> None:
     """What is done at once is what one step of the interpreter would be; noise takes it apart all the same."""
     thing = Thing()
     thing.x = 0
@@ -271,7 +271,7 @@ def test_slots() -> None:
     logs("«store_attr x»[a].x = 1; «load_attr x»[a].x", "write a.x; read a.x", Slotted())
 
 
-def test_an_attribute_that_only_the_class_has_is_read_from_both() -> None:
+def test_class_attribute_is_read_from_object_and_class() -> None:
     account = Account()
     logs("«load_attr bank»[a].bank", "read a.bank; read Account.bank", account, names={"Account": Account})
     logs("«store_attr bank»[a].bank = 1", "write a.bank", account, names={"Account": Account})
@@ -296,7 +296,7 @@ def test_attributes_of_classes() -> None:
     logs("«load_attr RED»[a].RED", "", Color)
 
 
-def test_a_class_that_changes_is_looked_at_again() -> None:
+def test_changed_class_is_looked_up_again() -> None:
     class Changing:
         pass
 
@@ -327,21 +327,21 @@ def test_sites_that_meet_many_types() -> None:
         assert [names[record.type] for record in writes] == [f"T{number}" for number in range(5)] * 3
 
 
-def test_a_cached_property_is_a_read_and_the_first_time_a_write() -> None:
+def test_cached_property_is_written_the_first_time() -> None:
     account = Account()
     source = "return «load_attr history»[a].history"
     logs(source, "read a.history; write a.history", account)
     logs(source, "read a.history", account)
 
 
-def test_classes_with_their_own_access() -> None:
+def test_classes_with_their_own_attribute_access() -> None:
     logs("«load_attr x»[a].x; «store_attr x»[a].x = 1", "", Guarded())
     logs("«load_attr x»[a].x; «load_attr y»[a].y", "read a.x; read a.y", Fallback())
     logs("«call object.__setattr__»(object.__setattr__, a, 'x', 2)", "write a.x", Guarded())
     logs("«call object.__getattribute__»(object.__getattribute__, a, 'x')", "read a.x", Guarded())
 
 
-def test_what_cannot_be_shared_is_not_logged() -> None:
+def test_unshared_objects_are_not_logged() -> None:
     local = threading.local()
     logs("«store_attr x»[a].x = 1; «load_attr x»[a].x", "", local)
     logs("«load_attr real»[a].real; «load_attr upper»[b].upper", "", 5, "text")
@@ -355,7 +355,7 @@ def test_functions_and_namespaces_have_attributes() -> None:
     logs("«store_attr x»[a].x = 1; «load_attr x»[a].x", "write a.x; read a.x", types.SimpleNamespace())
 
 
-def test_an_object_and_its_dictionary_are_one() -> None:
+def test_object_and_its_dict_are_one_location() -> None:
     account = Account()
     with recording() as log:
         function("def f(a): «item»[«load_attr __dict__»[a].__dict__, 'balance'] = 7")(account)
@@ -486,7 +486,7 @@ def test_equal_numbers_are_one_key() -> None:
         assert len(writes) == 1
 
 
-def test_no_code_of_the_program_runs_but_that_of_the_access() -> None:
+def test_only_the_access_runs_code_of_the_program() -> None:
     table = {Exotic(): 1}
     key = next(iter(table))
     for statement in ("«item»[a, b]", "«item»[a, b] = 2", "«keyed_method get»[a, b].get(b)", "b in «contains»[a, b]"):
@@ -500,7 +500,7 @@ def test_no_code_of_the_program_runs_but_that_of_the_access() -> None:
         assert calls[0] == calls[1], statement
 
 
-def test_keys_can_be_hidden() -> None:
+def test_keys_can_be_redacted() -> None:
     with recording(redact_keys=True) as log:
         function("def f(a): «item»[a, 'secret'] = 1")({})
         assert [message[3] for message in log.definitions_of("key")] == ["<key>"]
@@ -704,7 +704,7 @@ def f(a, d, l, v):
         assert [sys.getrefcount(x) for x in (thing, table, items, value)] == before
 
 
-def test_texts_that_are_run() -> None:
+def test_source_given_to_exec() -> None:
     calls: list[Any] = []
 
     def dynamic(text: str | bytes, mode: str, namespace: dict[str, Any], flags: int) -> Any:
@@ -722,14 +722,14 @@ def test_texts_that_are_run() -> None:
     assert calls == [("5", "eval")]
 
 
-def test_probes_can_be_told() -> None:
+def test_repr_of_probes() -> None:
     run = function("def f(a): return «load_attr x»[a].x")
     assert _probes.is_instrumented(run.__code__)
     assert not _probes.is_instrumented(logs.__code__)
     assert repr(run.__code__.co_consts[1]) == "<atomsan load_attr x>"
 
 
-def test_immediate_repetitions_of_a_read_are_left_out() -> None:
+def test_repeated_read_is_logged_once() -> None:
     thing = Account()
     with recording() as log:
         run = function("def f(a):\n for _ in range(10): «load_attr balance»[a].balance")
@@ -755,5 +755,5 @@ class Careful(dict[Any, Any]):
         ("«call dict.__delitem__»(dict.__delitem__, a, 1)", "write a[1]; write a"),
     ],
 )
-def test_the_method_of_a_base_class_is_not_that_of_the_class(call: str, expected: str) -> None:
+def test_base_class_method_called_explicitly(call: str, expected: str) -> None:
     logs(call, expected, Careful({1: 2}))

@@ -22,7 +22,7 @@ def run(body: str, setup: str = "", **options: Any) -> list[str]:
     return lines[lines.index("2 thread") + 1 : lines.index("2 exit")]
 
 
-def test_a_task_is_a_thread_whose_steps_hold_the_loop() -> None:
+def test_task_is_a_thread_that_holds_the_loop() -> None:
     lines = logged("import asyncio\nasync def main(): await asyncio.sleep(0)\nasyncio.run(main())", loop=True)
     step = ["2 acquire ?", "2 release ?"]
     assert lines[:8] == ["1 thread", "1 fork 2", "2 thread", *step, *step, "2 exit"]
@@ -65,7 +65,7 @@ def test_task_group_wait_and_wait_for() -> None:
     assert "2 join 3" in run("for one in asyncio.as_completed([asyncio.sleep(0)]): await one")
 
 
-def test_a_task_that_has_ended_is_joined_by_a_probe_or_wait_for() -> None:
+def test_ended_task_is_joined_by_await_or_wait_for() -> None:
     ended = "task = asyncio.create_task(asyncio.sleep(0))\nwhile not task.done(): await asyncio.sleep(0)\n"
     assert "2 join 3" not in run(ended)
     assert "2 join 3" in run(ended + "await asyncio.wait_for(task, 5)")
@@ -73,7 +73,7 @@ def test_a_task_that_has_ended_is_joined_by_a_probe_or_wait_for() -> None:
     assert "2 join 3" in run(ended + "awaited(task)", "from atomsan.recorder.python._sync import awaited")
 
 
-def test_a_future_hands_over() -> None:
+def test_future_orders_setter_before_waiter() -> None:
     body = """
     global future
     future = asyncio.get_running_loop().create_future()
@@ -84,7 +84,7 @@ def test_a_future_hands_over() -> None:
     assert run(body)[:5] == ["2 fork 3", "3 thread", "3 post future", "3 exit", "2 take future"]
 
 
-def test_a_sleep_orders_nothing() -> None:
+def test_sleep_orders_nothing() -> None:
     assert run("await asyncio.sleep(0.001)") == []
 
 
@@ -104,7 +104,7 @@ def test_lock() -> None:
     ]
 
 
-def test_a_lock_that_is_not_got_ends_its_block() -> None:
+def test_cancelled_acquire_ends_its_block() -> None:
     body = """
     async def child():
         async with «with»[lock]: pass
@@ -146,7 +146,7 @@ def test_condition() -> None:
     ]
 
 
-def test_condition_that_nobody_notifies() -> None:
+def test_condition_without_notify() -> None:
     body = """
     async with condition:
         try:
@@ -172,7 +172,7 @@ def test_condition_that_nobody_notifies() -> None:
     ],
 )
 @pytest.mark.parametrize("way", ["timeout", "wait_for", "made before"])
-def test_a_wait_that_ran_out_takes_nothing(setup: str, wait: str, way: str) -> None:
+def test_wait_that_timed_out_takes_nothing(setup: str, wait: str, way: str) -> None:
     until = f"async with asyncio.timeout(0.001): await {wait}"
     if way == "wait_for":
         until = f"await asyncio.wait_for({wait}, 0.001)"
@@ -188,7 +188,7 @@ def test_a_wait_that_ran_out_takes_nothing(setup: str, wait: str, way: str) -> N
     assert set(lines) & {"take it", "take it permit", "depart it"} == set()
 
 
-def test_the_traceback_of_a_wait_that_ran_out_is_the_same() -> None:
+def test_traceback_of_a_timeout_is_unchanged() -> None:
     program = """
 import asyncio, traceback
 async def main():
@@ -208,7 +208,7 @@ asyncio.run(main())
     assert watched == plain
 
 
-def test_a_wait_that_need_not_wait_takes_something() -> None:
+def test_wait_without_waiting_takes_the_result() -> None:
     body = """
     global event, permits, jobs
     event, permits, jobs = asyncio.Event(), asyncio.Semaphore(), asyncio.Queue()
@@ -222,7 +222,7 @@ def test_a_wait_that_need_not_wait_takes_something() -> None:
     assert not any(line.endswith("nothing") for line in run(body))
 
 
-def test_several_of_which_none_came() -> None:
+def test_wait_for_several_that_timed_out() -> None:
     body = """
     global future
     future = asyncio.get_running_loop().create_future()
@@ -232,7 +232,7 @@ def test_several_of_which_none_came() -> None:
 
 
 @pytest.mark.parametrize("what", ["future", "asyncio.shield(future)"])
-def test_a_future_that_did_not_come(what: str) -> None:
+def test_future_that_timed_out(what: str) -> None:
     body = f"""
     future = asyncio.get_running_loop().create_future()
     try: await asyncio.wait_for({what}, 0.001)
@@ -272,7 +272,7 @@ def test_queue(kind: str) -> None:
     ]
 
 
-def test_a_put_that_waited_for_room() -> None:
+def test_put_that_waited_for_room() -> None:
     body = """
     async def child():
         await jobs.get()
@@ -326,7 +326,7 @@ loop.close()
     assert places == sorted(places)
 
 
-def test_callbacks_of_the_program_follow_who_asked_for_them() -> None:
+def test_callbacks_are_ordered_after_their_scheduling() -> None:
     body = """
     done = asyncio.Event()
     asyncio.get_running_loop().call_soon(callback, done)
@@ -386,7 +386,7 @@ def test_debug_mode() -> None:
     assert "1 join 2" in logged(program + "asyncio.run(main(), debug=True)")
 
 
-def test_coroutine_functions_stay_what_they_are() -> None:
+def test_marked_functions_stay_coroutine_functions() -> None:
     with primitives.watching():
         for function in (asyncio.Lock.acquire, asyncio.Event.wait, asyncio.Queue.join, asyncio.wait_for):
             assert asyncio.iscoroutinefunction(function)

@@ -1,4 +1,4 @@
-"""Texts that the program gives to `exec` and `eval`."""
+"""Source that the program gives to `exec` and `eval`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Account:
         self.balance = 0
 
 
-def test_the_same_text_is_rewritten_and_defined_once(log: Log) -> None:
+def test_same_text_is_compiled_once(log: Log) -> None:
     account = Account()
     names = program(account=account)
     names["run"]("account.balance += 1")
@@ -43,7 +43,7 @@ def test_the_same_text_is_rewritten_and_defined_once(log: Log) -> None:
     assert log.events({id(account): "account"}) == 50 * ["read account.balance", "write account.balance"]
 
 
-def test_a_text_is_not_taken_for_another(log: Log) -> None:
+def test_different_texts_are_not_confused(log: Log) -> None:
     names = program()
     assert names["value"]("(1, 'exec')") == (1, "exec")
     names["run"]("(1, 'exec')")
@@ -55,7 +55,7 @@ def test_a_text_is_not_taken_for_another(log: Log) -> None:
     assert Counter(plan["module"] for plan in plans) == {"m": 3, "another": 1}
 
 
-def test_a_text_of_a_class_of_its_own_is_only_read(log: Log) -> None:
+def test_methods_of_a_str_subclass_are_not_called(log: Log) -> None:
     class Text(str):
         __slots__ = ()
 
@@ -68,7 +68,7 @@ def test_a_text_of_a_class_of_its_own_is_only_read(log: Log) -> None:
     assert len(log.definitions_of("module")) == 1
 
 
-def test_after_many_different_texts_the_others_run_as_they_are(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_number_of_texts_is_limited(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session, "DYNAMIC_TEXTS", 3)
     account = Account()
     names = program(account=account)
@@ -80,7 +80,7 @@ def test_after_many_different_texts_the_others_run_as_they_are(log: Log, monkeyp
     assert len(log.definitions_of("module")) == 3
 
 
-def test_a_text_is_compiled_as_the_code_that_runs_it(log: Log) -> None:
+def test_future_flags_of_the_caller_apply(log: Log) -> None:
     source = "from __future__ import annotations\ndef run(text): exec(«source exec»[text], globals())"
     names = prepared(source)
     names["run"]("def f(x: nowhere) -> None: pass")

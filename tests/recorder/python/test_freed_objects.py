@@ -1,4 +1,4 @@
-"""Addresses are used again, locations are not: an object's death is in the log before its address has a new owner."""
+"""Freed objects: the free is logged before the address is used again, so that locations are never confused."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ MADE = (Plain, Slotted, Bare, Finalized, OfDict, OfList, OfExceptionError, OfInt
 
 
 @pytest.mark.parametrize("make", MADE)
-def test_objects_that_live_one_after_another_are_different(make: type) -> None:
+def test_successive_objects_are_different(make: type) -> None:
     with recording() as log:
         stamp = function(STAMP)
         addresses = set()
@@ -98,7 +98,7 @@ def test_objects_that_live_one_after_another_are_different(make: type) -> None:
         (collections.ChainMap, "«item»[c, 'k'] = 1"),
     ],
 )
-def test_containers_that_live_one_after_another_are_different(make: Any, touch: str) -> None:
+def test_successive_containers_are_different(make: Any, touch: str) -> None:
     with recording() as log:
         use = function(f"def f(c):\n {touch}")
         for _ in range(300):
@@ -108,7 +108,7 @@ def test_containers_that_live_one_after_another_are_different(make: Any, touch: 
         assert len(set(locations.values())) == 1, "an object got the events of another"
 
 
-def test_closure_variables_of_each_activation_are_their_own() -> None:
+def test_closure_variables_belong_to_their_activation() -> None:
     with recording() as log:
         run = function(
             "def f():\n cells = «cells»[None]\n x = «store_cell x»[1, cells]\n return «load_cell x»[x, cells]"
@@ -119,7 +119,7 @@ def test_closure_variables_of_each_activation_are_their_own() -> None:
         assert len(set(found)) == 100
 
 
-def test_finalizers_run_once_and_can_use_the_object() -> None:
+def test_finalizer_runs_once_and_can_use_the_object() -> None:
     Finalized.ended = 0
     with recording() as log:
         stamp = function(STAMP)
@@ -129,7 +129,7 @@ def test_finalizers_run_once_and_can_use_the_object() -> None:
     assert Finalized.ended == 50
 
 
-def test_an_object_that_comes_back_to_life_keeps_its_identity() -> None:
+def test_resurrected_object_keeps_its_identity() -> None:
     kept: list[Any] = []
 
     class Undead(Plain):
@@ -149,7 +149,7 @@ def test_an_object_that_comes_back_to_life_keeps_its_identity() -> None:
         assert "free" in [OPS[record.op] for record in log.read()]
 
 
-def test_cycles_die_in_the_collector() -> None:
+def test_free_of_garbage_cycles_is_logged() -> None:
     with recording() as log:
         stamp = function(STAMP)
         for number in range(200):
@@ -164,7 +164,7 @@ def test_cycles_die_in_the_collector() -> None:
         assert len(found) == len(set(found)) == 200
 
 
-def test_classes_that_die_take_their_number_with_them() -> None:
+def test_freed_class_gives_up_its_number() -> None:
     with recording() as log:
         stamp = function(STAMP)
         for number in range(100):
@@ -178,7 +178,7 @@ def test_classes_that_die_take_their_number_with_them() -> None:
         assert [names[record.type] for record in writes] == [f"Made{number}" for number in range(100)]
 
 
-def test_what_was_never_logged_is_not_logged_when_it_dies() -> None:
+def test_free_of_unlogged_object_is_not_logged() -> None:
     with recording() as log:
         for _ in range(1000):
             [[], {}, set(), Plain()]
@@ -199,7 +199,7 @@ def test_deep_structures_can_be_freed() -> None:
         del tower
 
 
-def test_deaths_find_room_when_the_ring_is_full() -> None:
+def test_frees_are_logged_when_the_ring_is_full() -> None:
     """Freeing ten thousand objects at once into a ring of a thousand: they wait at the side, and no thread does."""
     with recording(1024) as log:
         stamp = function(STAMP)
@@ -220,7 +220,7 @@ def test_deaths_find_room_when_the_ring_is_full() -> None:
     assert log.head["lost"] == 0
 
 
-def test_everything_is_as_it_was_afterwards() -> None:
+def test_deallocators_are_restored() -> None:
     """Objects made while recording die well after it, and the other way round."""
     before = [Plain(), [], {}]
     with recording():

@@ -61,14 +61,14 @@ GLOBAL = ("global G; G = «store_name G»[v]", "«load_name G»[G]", lambda: Non
 
 @pytest.mark.parametrize("noisy", [False, True], ids=["plain", "noise"])
 @pytest.mark.parametrize("case", [*CASES, "global"])
-def test_the_log_agrees_with_what_readers_saw(case: str, noisy: bool) -> None:
+def test_log_agrees_with_the_values_that_readers_saw(case: str, noisy: bool) -> None:
     store, load, make = CASES.get(case, GLOBAL)
     contradictions, turns = experiment(store, load, make(), noisy)
     assert contradictions == 0
     assert turns > ENOUGH_TURNS
 
 
-def test_a_torn_probe_is_found_out() -> None:
+def test_record_apart_from_its_access_is_detected() -> None:
     """The same with a log that is written in a call before the access: other threads run between, and it shows."""
     load = "«load_attr x».__getitem__(a).x"
     assert any(experiment("«store_attr x»[a].x = v", load, Thing(), noisy=False)[0] for _ in range(5))

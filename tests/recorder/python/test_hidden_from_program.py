@@ -1,4 +1,4 @@
-"""The program sees nothing of what the recorder does for itself."""
+"""The recorder is invisible to the program: its own calls, frames and exceptions do not show."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def recorded(program: str, directory: Path) -> str:
 
 
 @pytest.mark.parametrize("name", ["os.write", "os.fstat", "json.dumps", "builtins.open"])
-def test_what_the_program_puts_in_the_place_of_a_function_is_not_called(name: str, tmp_path: Path) -> None:
+def test_functions_replaced_by_the_program_are_not_called(name: str, tmp_path: Path) -> None:
     program = f"""
         from unittest import mock
         import json, os
@@ -42,7 +42,7 @@ def test_what_the_program_puts_in_the_place_of_a_function_is_not_called(name: st
     assert recorded(program, tmp_path) == "False 3\n"
 
 
-def test_what_a_signal_handler_raises_while_our_code_runs_is_raised_in_the_program(tmp_path: Path) -> None:
+def test_signal_handler_exception_is_raised_in_the_program(tmp_path: Path) -> None:
     program = """
         import signal, traceback
 
@@ -71,7 +71,7 @@ def test_what_a_signal_handler_raises_while_our_code_runs_is_raised_in_the_progr
     assert recorded(program, tmp_path) == "50 True\n"
 
 
-def test_a_tracer_sees_no_frame_of_ours(tmp_path: Path) -> None:
+def test_tracer_sees_no_frame_of_ours(tmp_path: Path) -> None:
     program = """
         import sys, threading
 

@@ -1,4 +1,4 @@
-"""What fields hold: recorded for those that an atomic set goes through, by looking, and without running anything."""
+"""Values of fields on the path of an atomic set: which are logged, and that nothing of the program runs for it."""
 
 from __future__ import annotations
 
@@ -79,13 +79,13 @@ def uses(made: str, *steps: str) -> str:
         ("Log", 0),
     ],
 )
-def test_what_a_field_holds(recorded: Callable[..., Tape], made: str, count: int) -> None:
+def test_values_of_fields_are_logged(recorded: Callable[..., Tape], made: str, count: int) -> None:
     meta = recorded(uses(made), "log.entries").meta
     assert meta.holders == {f"Log #{number + 1}": ["Account #1.log"] for number in range(count)}
     assert meta.followed == {"Account": ["log"]}
 
 
-def test_nothing_is_recorded_that_nobody_asked_for(recorded: Callable[..., Tape]) -> None:
+def test_other_fields_are_not_logged(recorded: Callable[..., Tape]) -> None:
     for paths in ((), ("log",), ("entries.log",)):
         meta = recorded(uses("Log()"), *paths).meta
         assert meta.holders == {}
@@ -93,13 +93,13 @@ def test_nothing_is_recorded_that_nobody_asked_for(recorded: Callable[..., Tape]
     assert recorded(uses("Log()"), "log.entries", of="Other").meta.holders == {}
 
 
-def test_the_names_are_those_of_the_variables(recorded: Callable[..., Tape]) -> None:
+def test_names_of_fields(recorded: Callable[..., Tape]) -> None:
     tape = recorded(uses("[Log() for _ in range(3)]", "for one in a.log: one.entries += 1"), "log.entries")
     objects = set(filter(None, tape.symbols.locations.columns["object"]))
     assert set(tape.meta.holders) == {"Log #1", "Log #2", "Log #3"} <= objects
 
 
-def test_slots_defaults_of_the_class_and_cached_properties(recorded: Callable[..., Tape]) -> None:
+def test_slots_class_defaults_and_cached_properties(recorded: Callable[..., Tape]) -> None:
     source = """
 import functools
 class Log:
@@ -128,18 +128,18 @@ assert Cached.made == 1
     assert holders == {"Log #1": ["Slotted #1.log"], "Log #2": ["Default #1.log"], "Log #3": ["Cached #1.log"]}
 
 
-def test_getattr_alone(recorded: Callable[..., Tape]) -> None:
+def test_field_read_by_getattr(recorded: Callable[..., Tape]) -> None:
     source = CLASSES + "def main():\n    a = Account(Log())\n    getattr(a, 'log')\nmain()\n"
     assert recorded(source, "log.entries").meta.holders == {"Log #1": ["Account #1.log"]}
 
 
-def test_an_object_in_two_fields_and_one_that_is_replaced(recorded: Callable[..., Tape]) -> None:
+def test_object_in_two_fields_and_replaced_value(recorded: Callable[..., Tape]) -> None:
     steps = ("b = Account(a.log)", "b.log", "b.log = Log()", "b.log")
     holders = recorded(uses("Log()", *steps), "log.entries").meta.holders
     assert holders == {"Log #1": ["Account #1.log", "Account #2.log"], "Log #2": ["Account #2.log"]}
 
 
-def test_an_address_that_is_used_again_is_another_object(recorded: Callable[..., Tape]) -> None:
+def test_reused_address_is_another_object(recorded: Callable[..., Tape]) -> None:
     """The new log is where the old one was, and so is the new account."""
     source = (
         CLASSES
@@ -163,7 +163,7 @@ assert len(addresses) < 100
     assert holders == {f"Log #{n}": [f"Account #{(n + 1) // 2}.log"] for n in range(1, 201)}
 
 
-def test_the_same_value_of_a_new_holder_at_the_same_address(recorded: Callable[..., Tape]) -> None:
+def test_same_value_in_a_new_holder_at_the_same_address(recorded: Callable[..., Tape]) -> None:
     source = (
         CLASSES
         + """
@@ -181,7 +181,7 @@ main()
 
 
 @pytest.mark.parametrize("add", ["append(Log())", "insert(0, Log())", "extend([Log()])"])
-def test_a_list_that_grows(recorded: Callable[..., Tape], add: str) -> None:
+def test_growing_list(recorded: Callable[..., Tape], add: str) -> None:
     steps = ("for _ in range(40):", f"    a.log.{add}", "a.log[0].entries", "a.log")
     tape = recorded(uses("[]", *steps), "log.entries")
     assert len(tape.meta.holders) == 40
@@ -189,7 +189,7 @@ def test_a_list_that_grows(recorded: Callable[..., Tape], add: str) -> None:
 
 @pytest.mark.parametrize("made", ["[Log() for _ in range(3000)]", "{n: [Log()] for n in range(1500)}",
                                   "[[Log() for _ in range(700)] for _ in range(3)]"])  # fmt: skip
-def test_a_large_container_is_seen_whole_at_the_first_look(recorded: Callable[..., Tape], made: str) -> None:
+def test_large_container_is_logged_whole_at_first(recorded: Callable[..., Tape], made: str) -> None:
     tape = recorded(uses(made), "log.entries")
     expected = sum(1 for of in set(tape.symbols.locations.columns["object"]) if of and of.startswith("Log #"))
     assert expected >= 1500
@@ -198,13 +198,13 @@ def test_a_large_container_is_seen_whole_at_the_first_look(recorded: Callable[..
     assert tape.meta.complete
 
 
-def test_elements_that_are_exchanged_are_seen_after_a_while(recorded: Callable[..., Tape]) -> None:
+def test_exchanged_elements_are_found_after_a_while(recorded: Callable[..., Tape]) -> None:
     steps = ("for n in range(500): a.log[n] = Log()", "for _ in range(500): a.log", "a.log[0].entries")
     tape = recorded(uses("[Log() for _ in range(500)]", *steps), "log.entries")
     assert len(tape.meta.holders) == 1000
 
 
-def test_what_fields_hold_is_no_event(recorded: Callable[..., Tape]) -> None:
+def test_values_of_fields_are_no_events(recorded: Callable[..., Tape]) -> None:
     source = uses("[Log() for _ in range(300)]", "for _ in range(20): a.log")
     assert recorded(source).events == recorded(source, "log.entries").events
 
@@ -240,7 +240,9 @@ main()
 
 
 @pytest.mark.parametrize("path", ["**", "*.*", "log.**", "first.log.entries.n"])
-def test_the_events_are_the_same(recorded: Callable[..., Tape], capfd: pytest.CaptureFixture[str], path: str) -> None:
+def test_events_are_the_same_with_and_without(
+    recorded: Callable[..., Tape], capfd: pytest.CaptureFixture[str], path: str
+) -> None:
     def events(*paths: str) -> list[tuple[Any, ...]]:
         tape = recorded(EVERYTHING, *paths, of="*")
         variables = tape.symbols.locations
@@ -267,7 +269,7 @@ def _accesses(tape: Tape) -> Iterator[tuple[Any, int]]:
             yield event, number
 
 
-def test_a_list_that_is_read_often_does_not_fill_the_log() -> None:
+def test_repeated_reads_of_a_list_do_not_fill_the_log() -> None:
     source = """
 class Log:
     pass
@@ -291,7 +293,7 @@ f()
     assert len(held) < 600
 
 
-def test_at_any_depth(recorded: Callable[..., Tape]) -> None:
+def test_nested_containers(recorded: Callable[..., Tape]) -> None:
     source = """
 class Node:
     def __init__(self, after):
@@ -312,7 +314,7 @@ main()
     assert holders == {"Node #3": ["Linked #1.head"], "Node #2": ["Node #3.after"], "Node #1": ["Node #2.after"]}
 
 
-def test_a_class_that_extends_a_container(recorded: Callable[..., Tape]) -> None:
+def test_container_subclass(recorded: Callable[..., Tape]) -> None:
     """It is looked into, and it is itself an object with fields; what it is called does not change."""
     source = (
         CLASSES
@@ -378,7 +380,7 @@ main()
 """
 
 
-def test_nothing_of_the_program_runs_because_of_the_look(recorded: Callable[..., Tape]) -> None:
+def test_no_code_of_the_program_runs(recorded: Callable[..., Tape]) -> None:
     names: dict[str, Any] = {"__name__": "nosy"}
     exec(NOSY, names)
     assert len(names["ran"]) > 10
@@ -388,14 +390,14 @@ def test_nothing_of_the_program_runs_because_of_the_look(recorded: Callable[...,
     assert [line.replace(module, "nosy") for line in sys.modules[module].ran] == names["ran"]
 
 
-def test_what_the_source_declares_is_followed_from_then_on(recorded: Callable[..., Tape]) -> None:
+def test_sets_declared_in_source_are_followed(recorded: Callable[..., Tape]) -> None:
     source = CLASSES.replace("class Account", "import atomsan\n@atomsan.atomic_set('log.entries')\nclass Account")
     meta = recorded(source + "def main():\n    a = Account(Log())\n    a.log\nmain()\n").meta
     assert meta.sets == {"Account": ["log.entries"]}
     assert meta.holders == {"Log #1": ["Account #1.log"]}
 
 
-def test_a_path_that_is_wrong() -> None:
+def test_invalid_path() -> None:
     for path in ("log..entries", ".log", "**.log", "log.x**"):
         with (
             pytest.raises(InputError, match=r"'sets.Account': .* is no path of fields"),
@@ -438,16 +440,16 @@ def resolved(*pieces: list[tuple[int, ...]], keeps_unshared: bool = True) -> Rec
     return recording
 
 
-def test_each_pair_once() -> None:
+def test_each_pair_is_in_the_trace_once() -> None:
     found = resolved([reads(A, 1), holds(A, L), reads(L, 2), holds(A, L)], [holds(A, L), reads(A, 1), holds(A, L)])
     assert found.meta.holders == {"Log #1": ["Account #1.log"]}
 
 
-def test_what_came_after_the_last_event() -> None:
+def test_value_logged_after_the_last_event() -> None:
     assert resolved([reads(A, 1), reads(L, 2)], [holds(A, L)]).meta.holders == {"Log #1": ["Account #1.log"]}
 
 
-def test_a_new_object_at_an_old_address() -> None:
+def test_new_object_at_an_old_address() -> None:
     found = resolved([
         *(reads(A, 1), holds(A, L), reads(L, 2), free(L), holds(A, L), reads(L, 2)),
         *(free(A), reads(A, 1), holds(A, L)),
@@ -455,19 +457,19 @@ def test_a_new_object_at_an_old_address() -> None:
     assert found.meta.holders == {"Log #1": ["Account #1.log"], "Log #2": ["Account #1.log", "Account #2.log"]}
 
 
-def test_an_object_that_nobody_uses_is_left_out_until_somebody_does() -> None:
+def test_unused_object_is_left_out_until_used() -> None:
     assert resolved([reads(A, 1), holds(A, L)]).meta.holders == {}
     assert resolved([reads(A, 1), holds(A, L)], [reads(L, 2)]).meta.holders == {"Log #1": ["Account #1.log"]}
 
 
-def test_a_field_that_is_named_before_it_is_read() -> None:
+def test_field_named_before_it_is_read() -> None:
     named = record(1, "field", A, 1, kind="field", site=1, type=1)
     found = resolved([named, holds(A, L), reads(A, 1), reads(L, 2)])
     assert found.meta.holders == {"Log #1": ["Account #1.log"]}
     assert found.events == 2
 
 
-def test_records_that_make_no_sense() -> None:
+def test_invalid_records_are_ignored() -> None:
     found = resolved([
         *(holds(A, L), holds(0, L), holds(A, 0), record(1, "holds", L, A), record(1, "field", A, 1, site=1)),
         reads(A, 1),
@@ -477,7 +479,7 @@ def test_records_that_make_no_sense() -> None:
     assert found.counters["unmatched"] == 1
 
 
-def test_only_if_it_is_known() -> None:
+def test_flag_known_needs_an_object_seen_before() -> None:
     known = holds(A, L, flag="known")
     assert resolved([reads(A, 1), known, reads(L, 2)]).meta.holders == {}
     assert resolved([reads(A, 1), reads(L, 2), known]).meta.holders == {"Log #1": ["Account #1.log"]}
@@ -492,14 +494,14 @@ def test_numbers_hold_when_others_are_sifted_out() -> None:
     assert found.meta.holders == {"Log #1": ["Account #1.log"]}
 
 
-def test_what_is_sifted_out_is_held_by_nobody() -> None:
+def test_sifted_object_is_held_by_nobody() -> None:
     found = resolved([
         *(reads(A, 1), holds(A, M), reads(M, 2), free(M), holds(A, L), reads(L, 2), reads(L, 2, 2)),
     ], keeps_unshared=False)  # fmt: skip
     assert found.meta.holders == {"Log #1": ["Account #1.log"]}
 
 
-def test_who_held_something_is_not_sifted_out() -> None:
+def test_holder_is_not_sifted_out() -> None:
     """What one thread's account had may be everybody's log."""
     found = resolved([
         *(reads(A, 1), holds(A, L), reads(L, 2), free(A), reads(L, 2, 2)),

@@ -68,15 +68,11 @@ cdef extern from *:
 
 cdef extern from "Python.h":
     PyObject *PyEval_GetGlobals() noexcept
-    PyObject *PyType_GetName(PyTypeObject *)
-    PyTypeObject PyBaseObject_Type
-    PyTypeObject PyType_Type
     int PyObject_GetBuffer(object, Py_buffer *, int) except -1
     void PyBuffer_Release(Py_buffer *)
     int PyBUF_WRITABLE
     void PyErr_Fetch(PyObject **, PyObject **, PyObject **)
     void PyErr_Restore(PyObject *, PyObject *, PyObject *)
-    void PyErr_Clear()
     int Py_AddPendingCall(int (*function)(void *) noexcept, void *argument)
     int PyThreadState_SetAsyncExc(unsigned long thread, PyObject *exception)
     void Py_INCREF "Py_INCREF"(PyObject *)
@@ -84,7 +80,6 @@ cdef extern from "Python.h":
     void Py_XDECREF "Py_XDECREF"(PyObject *)
     bint PyLong_Check(PyObject *)
     uint64_t PyLong_AsUnsignedLongLongMask(PyObject *)
-    int Py_TPFLAGS_HEAPTYPE
     ctypedef struct _TypeObject "PyTypeObject":
         PyTypeObject *tp_base
         destructor tp_dealloc
@@ -735,7 +730,7 @@ def map_ring(descriptor, size):
 
 
 def attach(memory, definitions, *, redact_keys=False):
-    """From now on probes write to this ring, which `make_ring` has initialised, and tell their definitions."""
+    """From now on probes write to this ring, which `make_ring` has initialised, and send their definitions."""
     global has_buffer, send, redact, paused, reader, waiting_count
     cdef RawHead *head
     cdef State *s = &the_state

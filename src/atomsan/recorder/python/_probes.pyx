@@ -116,7 +116,6 @@ cdef extern from "_fast_paths.h":
     PyObject *viewed(PyObject *view)
     int ready_code_marks()
     int mark_recorded_code "mark_recorded"(PyObject *code)
-    bint is_recorded_code(PyObject *code)
     bint is_called_plainly(Probe *probe)
     bint is_called_by_recorded(Probe *probe)
     bint is_called_back()
@@ -192,9 +191,8 @@ cdef extern from "Python.h":
 
     PyTypeObject PyList_Type, PyDict_Type, PySet_Type, PyLong_Type, PyUnicode_Type, PyBytes_Type, PyTuple_Type
     PyTypeObject PyFloat_Type, PyBool_Type, PyComplex_Type, PyModule_Type, PyType_Type, PyBaseObject_Type
-    PyTypeObject PyFunction_Type, PySuper_Type, PyMemberDescr_Type, PyGetSetDescr_Type, PyProperty_Type
-    PyTypeObject PyStaticMethod_Type, PyClassMethod_Type, PyWrapperDescr_Type, PyMethodDescr_Type
-    PyTypeObject PyClassMethodDescr_Type, PyCFunction_Type, PySlice_Type
+    PyTypeObject PyFunction_Type, PySuper_Type, PyMemberDescr_Type, PyWrapperDescr_Type, PyMethodDescr_Type
+    PyTypeObject PyCFunction_Type, PySlice_Type
     PyTypeObject *Py_TYPE(PyObject *)
     PyObject *Py_None
     PyObject *Py_True
@@ -218,22 +216,17 @@ cdef extern from "Python.h":
     PyObject *PyObject_GetItem(PyObject *, PyObject *)
     int PyObject_SetItem(PyObject *, PyObject *, PyObject *)
     int PyObject_DelItem(PyObject *, PyObject *)
-    Py_ssize_t PyObject_Size(PyObject *)
     Py_hash_t PyObject_Hash(PyObject *)
     PyObject *PyObject_GetIter(PyObject *)
     PyObject *PyObject_Vectorcall(PyObject *, PyObject *const *, size_t, PyObject *)
     PyObject *PyObject_VectorcallMethod(PyObject *, PyObject *const *, size_t, PyObject *)
     Py_ssize_t PyVectorcall_NARGS(size_t)
     size_t PY_VECTORCALL_ARGUMENTS_OFFSET
-    PyObject *PyObject_VectorcallMethod(PyObject *, PyObject *const *, size_t, PyObject *)
     int PySequence_Contains(PyObject *, PyObject *)
-    PyObject *PyIter_Next(PyObject *)
     PyObject *PyDict_GetItemWithError(PyObject *, PyObject *)
     int PyDict_Next(PyObject *, Py_ssize_t *, PyObject **, PyObject **)
     Py_ssize_t PyDict_Size(PyObject *)
-    int PyDict_SetItem(PyObject *, PyObject *, PyObject *)
     int PySet_Contains(PyObject *, PyObject *)
-    Py_ssize_t PyList_GET_SIZE(PyObject *)
     PyObject *PyList_GET_ITEM(PyObject *, Py_ssize_t)
     Py_ssize_t PyTuple_GET_SIZE(PyObject *)
     PyObject *PyTuple_GET_ITEM(PyObject *, Py_ssize_t)
@@ -252,7 +245,6 @@ cdef extern from "Python.h":
     void PyErr_Restore(PyObject *, PyObject *, PyObject *)
     void PyErr_SetString(PyObject *, const char *)
     PyObject *PyExc_TypeError
-    bint PyIndex_Check(PyObject *)
     int _PySet_NextEntry(PyObject *, Py_ssize_t *, PyObject **, Py_hash_t *)
 
 cdef extern from *:

@@ -41,7 +41,6 @@ typedef struct State {
 #define NOT_LIVE UINT64_MAX
 #define SLACK 4096          /* records that are kept free for those that must not wait */
 #define PREFETCH_BYTES 1024 /* so far ahead is memory made ready to be written to; less and more gain less */
-#define MOST_RECORDS 512    /* that one probe asks room for */
 
 #if defined(__GLIBC__)
 #define ATOMSAN_THREAD_LOCAL static __thread __attribute__((tls_model("initial-exec")))

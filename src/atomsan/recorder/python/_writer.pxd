@@ -32,7 +32,6 @@ cdef extern from "_writer.h":
     enum:
         SLACK
         SEEN_SLOTS
-        MOST_RECORDS
 
     bint LIKELY(bint)
     bint UNLIKELY(bint)

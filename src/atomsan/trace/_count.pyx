@@ -9,13 +9,10 @@ unary transactions: the inner ones are no events to the algorithms.
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free
 
-from atomsan.trace._memory cimport grown
+from atomsan.trace._memory cimport ensure_room, prefetch
 from atomsan.trace._ops cimport ACQUIRE, BEGIN, END, FORK, READ, RELEASE, WRITE
 
-cdef extern from *:
-    void __builtin_prefetch(const void *) nogil
-
-# Events ahead for which a location's entry is prefetched.
+# So many events ahead the location's entry is asked for, so that it has come from memory when it is needed.
 cdef enum: AHEAD = 16
 
 # The entry of a location: 0 if no thread accessed it, 1 + the thread if one did, this if several did.
@@ -52,8 +49,9 @@ cdef class Counter:
     cdef uint32_t *holds          # of each lock: acquires that are not released yet
     # whether a symbol of each kind was seen, by the kind's first operation // 2; [0] is not used: `toucher` tells
     cdef uint8_t *seen[5]
+    cdef size_t seen_room[5]
+    cdef size_t row_room, toucher_room, hold_room
     cdef uint64_t found[5]        # how many symbols of each kind were seen, as targets
-    cdef uint32_t room[5]
     cdef uint32_t limit[5]        # how many there are now
 
     def __dealloc__(self):
@@ -102,22 +100,15 @@ cdef class Counter:
                 self.run(&thread[0], &op[0], &target[0], &site[0], count, first)
 
     cdef grow(self, symbols):
-        cdef uint32_t old, new
         cdef int kind = 0
         for table in (symbols.locations, symbols.locks, symbols.threads, symbols.regions, symbols.handovers):
             self.limit[kind] = len(table)
-            if self.limit[kind] > self.room[kind]:
-                old, new = self.room[kind], min(self.limit[kind] + self.limit[kind] // 2 + 16, 0xFFFFFFFF)
-                if kind == READ // 2:
-                    self.toucher = <uint32_t *> grown(self.toucher, old * sizeof(uint32_t), new * sizeof(uint32_t))
-                else:
-                    self.seen[kind] = <uint8_t *> grown(self.seen[kind], old, new)
-                if kind == ACQUIRE // 2:
-                    self.holds = <uint32_t *> grown(self.holds, old * sizeof(uint32_t), new * sizeof(uint32_t))
-                if kind == FORK // 2:
-                    self.rows = <ThreadRow *> grown(self.rows, old * sizeof(ThreadRow), new * sizeof(ThreadRow))
-                self.room[kind] = new
+            if kind != READ // 2:
+                ensure_room(<void **> &self.seen[kind], &self.seen_room[kind], self.limit[kind], sizeof(uint8_t))
             kind += 1
+        ensure_room(<void **> &self.toucher, &self.toucher_room, self.limit[READ // 2], sizeof(uint32_t))
+        ensure_room(<void **> &self.holds, &self.hold_room, self.limit[ACQUIRE // 2], sizeof(uint32_t))
+        ensure_room(<void **> &self.rows, &self.row_room, self.limit[FORK // 2], sizeof(ThreadRow))
 
     cdef void run(
         self,
@@ -135,7 +126,7 @@ cdef class Counter:
         cdef const uint32_t *touchers = self.toucher
         for i in range(count):
             if i + AHEAD < count:
-                __builtin_prefetch(touchers + target[i + AHEAD])   # useless, but harmless, if that is no access
+                prefetch(touchers + target[i + AHEAD])   # no access may be: then it is only useless
             t = thread[i]
             row = rows + t
             row.events += 1

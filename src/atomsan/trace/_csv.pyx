@@ -10,7 +10,7 @@ from libc.stdint cimport uint8_t, uint32_t
 from libc.stdlib cimport free
 from libc.string cimport memchr
 
-from atomsan.trace._memory cimport grown
+from atomsan.trace._memory cimport ensure_room
 from atomsan.trace._ops cimport BEGIN, END
 from atomsan.trace._text cimport GROUP, NO_OP, NO_SITE, Sought, TextParser, seek
 
@@ -79,7 +79,7 @@ cdef class CsvParser(TextParser):
     """Parses CSV text. A batch must have room for four events."""
 
     cdef uint32_t *column_threads   # column -> number of its thread, plus one; 0 if the column was never filled
-    cdef size_t columns_known
+    cdef size_t column_room
     cdef Cell cells[GROUP]
 
     def __init__(self, symbols, size_t room):
@@ -142,18 +142,13 @@ cdef class CsvParser(TextParser):
         return 0
 
     cdef uint32_t thread_of(self, size_t column) except? 0xFFFFFFFF nogil:
-        if column < self.columns_known and self.column_threads[column]:
+        if column < self.column_room and self.column_threads[column]:
             return self.column_threads[column] - 1
         with gil:
             return self.new_column(column)
 
     cdef uint32_t new_column(self, size_t column) except? 0xFFFFFFFF:
-        cdef size_t known = self.columns_known
-        if column >= known:
-            self.column_threads = <uint32_t *> grown(
-                self.column_threads, known * sizeof(uint32_t), 2 * (column + 1) * sizeof(uint32_t)
-            )
-            self.columns_known = 2 * (column + 1)
+        ensure_room(<void **> &self.column_threads, &self.column_room, column + 1, sizeof(uint32_t))
         self.column_threads[column] = self.threads.spelled(b"T%d" % column) + 1
         return self.column_threads[column] - 1
 

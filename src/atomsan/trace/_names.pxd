@@ -3,25 +3,14 @@
 
 from libc.stdint cimport uint32_t, uint64_t
 
+from atomsan.trace._hashing cimport fibonacci
 
-cdef extern from *:
+cdef extern from * nogil:
     """
-    #include <stdint.h>
-    #include <string.h>
-
     /* A name of up to 12 bytes is its own key: zero-padded, which is unambiguous because no name holds a NUL.
-       key_mask[n] keeps the first n of 12 bytes, whatever the byte order of the machine. */
+       The mask keeps the first n of 12 bytes, whatever the byte order of the machine. */
     typedef struct { uint64_t head; uint32_t tail; } atomsan_short_key;
     typedef struct { uint64_t head; uint32_t tail; uint32_t id_plus_1; } atomsan_short_slot;
-    typedef struct { uint64_t hash; uint64_t key_at; uint32_t key_size; uint32_t id_plus_1; } atomsan_long_slot;
-
-    typedef struct {
-        atomsan_short_slot *short_slots;
-        atomsan_long_slot *long_slots;
-        uint64_t short_mask, long_mask;   /* slots, a power of two, minus one */
-        int short_shift, long_shift;      /* what a hash is shifted by to give a slot's number */
-        char *keys;   /* the bytes of long keys; the address changes when it grows */
-    } atomsan_slots;
 
     static const uint8_t atomsan_mask_bytes[24] = {
         255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
@@ -38,10 +27,16 @@ cdef extern from *:
         return key;
     }
 
-    /* Fibonacci hashing: a slot is numbered by the top bits of the product, which every byte of the key reaches. */
-    static inline uint64_t atomsan_short_hash(atomsan_short_key key) {
-        return key.head * UINT64_C(0x9E3779B97F4A7C15) + key.tail * UINT64_C(0xA0761D6478BD642F);
-    }
+    #define ATOMSAN_SHORT_HASH(key) (ATOMSAN_FIBONACCI((key).head) + (key).tail * UINT64_C(0xA0761D6478BD642F))
+    #define ATOMSAN_SHORT_SLOT_HASH(slot) ATOMSAN_SHORT_HASH(*(slot))
+    #define ATOMSAN_NAME_IS_USED(slot) ((slot)->id_plus_1 != 0)
+    #define ATOMSAN_SHORT_EQUALS(slot, key) ((slot)->head == (key).head && (slot)->tail == (key).tail)
+    ATOMSAN_TABLE(atomsan_short_names, atomsan_short_slot, atomsan_short_key,
+                  ATOMSAN_NAME_IS_USED, ATOMSAN_SHORT_SLOT_HASH, ATOMSAN_SHORT_EQUALS)
+
+    /* Longer names stand one after the other in a block of bytes. */
+    typedef struct { const char *name; size_t size; uint64_t hash; const char *keys; } atomsan_long_key;
+    typedef struct { uint64_t hash; uint64_t key_at; uint32_t key_size; uint32_t id_plus_1; } atomsan_long_slot;
 
     static inline uint64_t atomsan_long_hash(const char *p, size_t size) {
         uint64_t h = size * UINT64_C(0xE7037ED1A0B428DB), word;
@@ -53,36 +48,40 @@ cdef extern from *:
         word = 0;
         memcpy(&word, p, size);
         h = (h ^ word) * UINT64_C(0xA0761D6478BD642F);
-        return (h ^ h >> 29) * UINT64_C(0x9E3779B97F4A7C15);
+        return ATOMSAN_FIBONACCI(h ^ h >> 29);
     }
 
-    /* Open addressing, at most half full, so a probe ends. Each returns the id plus one, or 0. */
+    #define ATOMSAN_LONG_SLOT_HASH(slot) ((slot)->hash)
+    #define ATOMSAN_LONG_EQUALS(slot, key) \\
+        ((slot)->hash == (key).hash && (slot)->key_size == (key).size \\
+         && !memcmp((key).keys + (slot)->key_at, (key).name, (key).size))
+    ATOMSAN_TABLE(atomsan_long_names, atomsan_long_slot, atomsan_long_key,
+                  ATOMSAN_NAME_IS_USED, ATOMSAN_LONG_SLOT_HASH, ATOMSAN_LONG_EQUALS)
+
+    typedef struct {
+        atomsan_short_names shorts;
+        atomsan_long_names longs;
+        char *keys;   /* the bytes of long names; the address changes when it grows */
+    } atomsan_slots;
+
+    /* Each returns the id plus one, or 0. */
     static inline uint32_t atomsan_find_short(const atomsan_slots *slots, atomsan_short_key key, uint64_t hash) {
-        for (uint64_t i = hash >> slots->short_shift;; i = (i + 1) & slots->short_mask) {
-            const atomsan_short_slot *slot = slots->short_slots + i;
-            if (slot->head == key.head && slot->tail == key.tail && slot->id_plus_1) return slot->id_plus_1;
-            if (!slot->id_plus_1) return 0;
-        }
+        return atomsan_short_names_find(&slots->shorts, key, hash)->id_plus_1;
     }
 
     static inline uint32_t atomsan_find_long(
             const atomsan_slots *slots, const char *p, size_t size, uint64_t hash) {
-        for (uint64_t i = hash >> slots->long_shift;; i = (i + 1) & slots->long_mask) {
-            const atomsan_long_slot *slot = slots->long_slots + i;
-            if (!slot->id_plus_1) return 0;
-            if (slot->hash == hash && slot->key_size == size && !memcmp(slots->keys + slot->key_at, p, size))
-                return slot->id_plus_1;
-        }
+        atomsan_long_key key = {p, size, hash, slots->keys};
+        return atomsan_long_names_find(&slots->longs, key, hash)->id_plus_1;
     }
 
     static inline uint32_t atomsan_find(const atomsan_slots *slots, const char *p, size_t size) {
         if (size <= 12) {
             atomsan_short_key key = atomsan_key(p, size);
-            return atomsan_find_short(slots, key, atomsan_short_hash(key));
+            return atomsan_find_short(slots, key, ATOMSAN_SHORT_HASH(key));
         }
         return atomsan_find_long(slots, p, size, atomsan_long_hash(p, size));
     }
-    #define ATOMSAN_PREFETCH(p) __builtin_prefetch(p)
     """
     enum: SHORT_MAX "12"
     ctypedef struct ShortKey "atomsan_short_key":
@@ -97,21 +96,30 @@ cdef extern from *:
         uint64_t key_at
         uint32_t key_size
         uint32_t id_plus_1
-    ShortKey short_key "atomsan_key"(const char *p, size_t size) nogil
-    uint64_t short_hash "atomsan_short_hash"(ShortKey key) nogil
-    uint64_t long_hash "atomsan_long_hash"(const char *p, size_t size) nogil
+    ctypedef struct ShortNames "atomsan_short_names":
+        ShortSlot *entries
+        uint64_t mask
+        int shift
+        uint64_t used
+    ctypedef struct LongNames "atomsan_long_names":
+        LongSlot *entries
+        uint64_t mask
+        int shift
+        uint64_t used
     ctypedef struct Slots "atomsan_slots":
-        ShortSlot *short_slots
-        LongSlot *long_slots
-        uint64_t short_mask
-        uint64_t long_mask
-        int short_shift
-        int long_shift
+        ShortNames shorts
+        LongNames longs
         char *keys
-    uint32_t find_short "atomsan_find_short"(const Slots *slots, ShortKey key, uint64_t hash) nogil
-    uint32_t find_long "atomsan_find_long"(const Slots *slots, const char *p, size_t size, uint64_t hash) nogil
-    uint32_t find "atomsan_find"(const Slots *slots, const char *p, size_t size) nogil
-    void prefetch "ATOMSAN_PREFETCH"(const void *p) nogil
+    ShortKey short_key "atomsan_key"(const char *p, size_t size)
+    uint64_t short_hash "ATOMSAN_SHORT_HASH"(ShortKey key)
+    uint64_t long_hash "atomsan_long_hash"(const char *p, size_t size)
+    bint shorts_have_room "atomsan_short_names_has_room"(ShortNames *names, uint64_t places)
+    bint longs_have_room "atomsan_long_names_has_room"(LongNames *names, uint64_t places)
+    ShortSlot *short_gap "atomsan_short_names_gap"(const ShortNames *names, uint64_t hash)
+    LongSlot *long_gap "atomsan_long_names_gap"(const LongNames *names, uint64_t hash)
+    uint32_t find_short "atomsan_find_short"(const Slots *slots, ShortKey key, uint64_t hash)
+    uint32_t find_long "atomsan_find_long"(const Slots *slots, const char *p, size_t size, uint64_t hash)
+    uint32_t find "atomsan_find"(const Slots *slots, const char *p, size_t size)
 
 
 cdef class NameTable:
@@ -135,14 +143,12 @@ cdef class NameTable:
 
 cdef class Index:
     cdef Slots slots
-    cdef uint64_t short_used
-    cdef uint64_t long_used
     cdef size_t keys_size
     cdef size_t keys_room
 
     cdef int insert(self, const char *p, size_t size, uint32_t id_plus_1) except -1 nogil
-    cdef int grow_short(self) except -1 nogil
-    cdef int grow_long(self) except -1 nogil
+    cdef int insert_short(self, const char *p, size_t size, uint32_t id_plus_1) except -1 nogil
+    cdef int insert_long(self, const char *p, size_t size, uint32_t id_plus_1) except -1 nogil
 
 
 cdef class Interner:

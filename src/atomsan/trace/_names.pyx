@@ -13,40 +13,15 @@ are kept as a run (first, count) that takes no memory at all.
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport free, malloc
+from libc.stdlib cimport free
 from libc.string cimport memchr, memcpy
 
-from atomsan.trace._memory cimport resized
+from atomsan.trace._memory cimport ensure_room, out_of_memory
 
 import numpy as np
 
 from atomsan.errors import InputError, shown
 from atomsan.trace.escapes import unescape
-
-cdef extern from * nogil:
-    """
-    #include <stdlib.h>
-    #include <string.h>
-    #ifdef __linux__
-    #include <sys/mman.h>
-    #endif
-
-    /* Zeroed memory for a hash table. Large tables are hit at random, and with small pages nearly every hit misses the
-       TLB too: on Linux they get huge pages (a third of the time at a million locations). */
-    static void *atomsan_zeroed(size_t count, size_t size) {
-    #ifdef MADV_HUGEPAGE
-        const size_t huge = (size_t)1 << 21;
-        void *block;
-        if (count * size >= 2 * huge) {
-            if (posix_memalign(&block, huge, count * size)) return NULL;
-            madvise(block, count * size, MADV_HUGEPAGE);
-            return memset(block, 0, count * size);
-        }
-    #endif
-        return calloc(count, size);
-    }
-    """
-    void *zeroed "atomsan_zeroed"(size_t count, size_t size)
 
 # A closed run of numbers shorter than this is moved into the hash index, where look-ups are quicker.
 cdef enum: SHORT_RUN = 1 << 16
@@ -59,13 +34,8 @@ cdef class NameTable:
 
     def __cinit__(self, uint64_t limit=0xFFFFFFFF):
         self.limit = limit
-        self.arena_room = 64
-        self.arena = <char *> malloc(self.arena_room)
-        self.offsets_room = 16
-        self.offsets = <uint64_t *> malloc(self.offsets_room * sizeof(uint64_t))
-        if self.arena == NULL or self.offsets == NULL:
-            raise MemoryError
-        self.offsets[0] = 0
+        ensure_room(<void **> &self.arena, &self.arena_room, 1, 1)
+        ensure_room(<void **> &self.offsets, &self.offsets_room, 1, sizeof(uint64_t))
 
     def __dealloc__(self):
         free(self.arena)
@@ -91,13 +61,10 @@ cdef class NameTable:
         if count > self.limit - self.size():
             with gil:
                 raise InputError(f"more than {self.limit} different names of one kind")
-        if used + size > self.arena_room:
-            self.arena = <char *> resized(self.arena, 2 * (used + size))
-            self.arena_room = 2 * (used + size)
-        if self.stored_count + count + 1 > self.offsets_room:
-            self.offsets = <uint64_t *> resized(self.offsets, 2 * (self.stored_count + count + 1) * sizeof(uint64_t))
-            self.offsets_room = 2 * (self.stored_count + count + 1)
-        return 0
+        ensure_room(<void **> &self.arena, &self.arena_room, used + size, 1)
+        return ensure_room(
+            <void **> &self.offsets, &self.offsets_room, self.stored_count + count + 1, sizeof(uint64_t)
+        )
 
     cdef bytes raw(self, uint64_t at):
         cdef uint64_t i
@@ -198,108 +165,50 @@ cdef class NameTable:
         return self.arena_room + self.offsets_room * sizeof(uint64_t)
 
 
-cdef inline bint crowded(uint64_t used, uint64_t mask) noexcept nogil:
+cdef inline uint64_t places(uint64_t mask) noexcept nogil:
     """Small tables stay three quarters empty: a first probe that hits is a branch predicted. Large ones half."""
-    return (4 if mask < SMALL_TABLE else 2) * used >= mask
+    return 4 if mask < SMALL_TABLE else 2
 
 
 cdef class Index:
     """A hash index from byte strings to numbers: short keys inside the slots, long ones in a block beside them."""
 
     def __cinit__(self):
-        self.slots.short_mask = 63
-        self.slots.long_mask = 63
-        self.slots.short_shift = 64 - 6
-        self.slots.long_shift = 64 - 6
-        self.slots.short_slots = <ShortSlot *> zeroed(self.slots.short_mask + 1, sizeof(ShortSlot))
-        self.slots.long_slots = <LongSlot *> zeroed(self.slots.long_mask + 1, sizeof(LongSlot))
-        self.keys_room = 64
-        self.slots.keys = <char *> malloc(self.keys_room)
-        if self.slots.short_slots == NULL or self.slots.long_slots == NULL or self.slots.keys == NULL:
+        if not (shorts_have_room(&self.slots.shorts, 1) and longs_have_room(&self.slots.longs, 1)):
             raise MemoryError
 
     def __dealloc__(self):
-        free(self.slots.short_slots)
-        free(self.slots.long_slots)
+        free(self.slots.shorts.entries)
+        free(self.slots.longs.entries)
         free(self.slots.keys)
 
     cdef int insert(self, const char *p, size_t size, uint32_t id_plus_1) except -1 nogil:
         """Add a key that is not there. Like `find`, reads up to 12 bytes at p whatever the size."""
-        cdef ShortKey key
-        cdef ShortSlot *short_slot
-        cdef LongSlot *long_slot
-        cdef uint64_t i, hash
-        if size <= SHORT_MAX:
-            if crowded(self.short_used, self.slots.short_mask):
-                self.grow_short()
-            key = short_key(p, size)
-            i = short_hash(key) >> self.slots.short_shift
-            while self.slots.short_slots[i].id_plus_1:
-                i = (i + 1) & self.slots.short_mask
-            short_slot = self.slots.short_slots + i
-            short_slot.head = key.head
-            short_slot.tail = key.tail
-            short_slot.id_plus_1 = id_plus_1
-            self.short_used += 1
-            return 0
-        if crowded(self.long_used, self.slots.long_mask):
-            self.grow_long()
-        if self.keys_size + size > self.keys_room:
-            self.slots.keys = <char *> resized(self.slots.keys, 2 * (self.keys_size + size))
-            self.keys_room = 2 * (self.keys_size + size)
-        hash = long_hash(p, size)
-        i = hash >> self.slots.long_shift
-        while self.slots.long_slots[i].id_plus_1:
-            i = (i + 1) & self.slots.long_mask
-        long_slot = self.slots.long_slots + i
-        long_slot.hash = hash
-        long_slot.key_at = self.keys_size
-        long_slot.key_size = <uint32_t> size
-        long_slot.id_plus_1 = id_plus_1
+        return self.insert_short(p, size, id_plus_1) if size <= SHORT_MAX else self.insert_long(p, size, id_plus_1)
+
+    cdef int insert_short(self, const char *p, size_t size, uint32_t id_plus_1) except -1 nogil:
+        cdef ShortNames *names = &self.slots.shorts
+        cdef ShortKey key = short_key(p, size)
+        cdef ShortSlot *slot
+        if not shorts_have_room(names, places(names.mask)):
+            out_of_memory()
+        slot = short_gap(names, short_hash(key))
+        slot.head, slot.tail, slot.id_plus_1 = key.head, key.tail, id_plus_1
+        names.used += 1
+        return 0
+
+    cdef int insert_long(self, const char *p, size_t size, uint32_t id_plus_1) except -1 nogil:
+        cdef LongNames *names = &self.slots.longs
+        cdef uint64_t hash = long_hash(p, size)
+        cdef LongSlot *slot
+        if not longs_have_room(names, places(names.mask)):
+            out_of_memory()
+        ensure_room(<void **> &self.slots.keys, &self.keys_room, self.keys_size + size, 1)
+        slot = long_gap(names, hash)
+        slot.hash, slot.key_at, slot.key_size, slot.id_plus_1 = hash, self.keys_size, <uint32_t> size, id_plus_1
         memcpy(self.slots.keys + self.keys_size, p, size)
         self.keys_size += size
-        self.long_used += 1
-        return 0
-
-    cdef int grow_short(self) except -1 nogil:
-        cdef uint64_t old, i, mask = 2 * self.slots.short_mask + 1
-        cdef int shift = self.slots.short_shift - 1
-        cdef ShortKey key
-        cdef ShortSlot *slots = <ShortSlot *> zeroed(mask + 1, sizeof(ShortSlot))
-        if slots == NULL:
-            with gil:
-                raise MemoryError
-        for old in range(self.slots.short_mask + 1):
-            if self.slots.short_slots[old].id_plus_1:
-                key.head = self.slots.short_slots[old].head
-                key.tail = self.slots.short_slots[old].tail
-                i = short_hash(key) >> shift
-                while slots[i].id_plus_1:
-                    i = (i + 1) & mask
-                slots[i] = self.slots.short_slots[old]
-        free(self.slots.short_slots)
-        self.slots.short_slots = slots
-        self.slots.short_mask = mask
-        self.slots.short_shift = shift
-        return 0
-
-    cdef int grow_long(self) except -1 nogil:
-        cdef uint64_t old, i, mask = 2 * self.slots.long_mask + 1
-        cdef int shift = self.slots.long_shift - 1
-        cdef LongSlot *slots = <LongSlot *> zeroed(mask + 1, sizeof(LongSlot))
-        if slots == NULL:
-            with gil:
-                raise MemoryError
-        for old in range(self.slots.long_mask + 1):
-            if self.slots.long_slots[old].id_plus_1:
-                i = self.slots.long_slots[old].hash >> shift
-                while slots[i].id_plus_1:
-                    i = (i + 1) & mask
-                slots[i] = self.slots.long_slots[old]
-        free(self.slots.long_slots)
-        self.slots.long_slots = slots
-        self.slots.long_mask = mask
-        self.slots.long_shift = shift
+        names.used += 1
         return 0
 
 

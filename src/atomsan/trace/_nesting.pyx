@@ -4,7 +4,7 @@
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free
 
-from atomsan.trace._memory cimport grown, has_room
+from atomsan.trace._memory cimport ensure_room, has_room
 from atomsan.trace._ops cimport BEGIN, END
 
 
@@ -23,22 +23,17 @@ cdef class OpenRegions:
     """The regions that are open after the events so far."""
 
     cdef ThreadRow *rows
-    cdef size_t threads
+    cdef size_t room
 
     def __dealloc__(self):
         cdef size_t t
-        for t in range(self.threads):
+        for t in range(self.room):
             free(self.rows[t].open)
         free(self.rows)
 
     def grow(self, size_t threads):
-        """Make room for the threads there are now."""
-        if threads > self.threads:
-            threads += threads // 2
-            self.rows = <ThreadRow *> grown(
-                self.rows, self.threads * sizeof(ThreadRow), threads * sizeof(ThreadRow)
-            )
-            self.threads = threads
+        """Take note of how many threads there are now."""
+        ensure_room(<void **> &self.rows, &self.room, threads, sizeof(ThreadRow))
 
     def advance(self, batch):
         """Apply the events of a batch."""

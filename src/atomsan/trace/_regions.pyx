@@ -10,10 +10,10 @@ because a part of them would have to end inside it.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport free, realloc
+from libc.stdlib cimport free
 from libc.string cimport memcpy
 
-from atomsan.trace._memory cimport grown
+from atomsan.trace._memory cimport ensure_room, has_room
 from atomsan.trace._ops cimport BEGIN, END, JOIN, TAKE
 
 import numpy as np
@@ -31,8 +31,8 @@ cdef struct Open:
 
 cdef struct ThreadRow:
     Open *open            # its open regions, innermost last
+    size_t room
     uint32_t depth
-    uint32_t room
     uint32_t suspended    # how many of them are
 
 
@@ -43,21 +43,22 @@ cdef class RegionRewriter:
     """
 
     cdef ThreadRow *rows
-    cdef size_t threads
+    cdef size_t row_room
     cdef uint8_t *marks           # by region
-    cdef size_t regions
-    # the rows of the batch in the making; kept from batch to batch for its room
+    cdef size_t mark_room
+    # the columns of the batch in the making; kept from batch to batch for their room
     cdef uint32_t *out_thread
     cdef uint8_t *out_op
     cdef uint32_t *out_target
     cdef uint32_t *out_site
     cdef int64_t *out_index
+    cdef size_t[5] out_room       # by column
     cdef size_t count
-    cdef size_t room
+    cdef size_t room              # of each of them
 
     def __dealloc__(self):
         cdef size_t t
-        for t in range(self.threads):
+        for t in range(self.row_room):
             free(self.rows[t].open)
         free(self.rows)
         free(self.marks)
@@ -68,17 +69,9 @@ cdef class RegionRewriter:
         free(self.out_index)
 
     def grow(self, size_t threads, size_t regions):
-        """Make room for the threads and regions there are now."""
-        if threads > self.threads:
-            threads += threads // 2
-            self.rows = <ThreadRow *> grown(
-                self.rows, self.threads * sizeof(ThreadRow), threads * sizeof(ThreadRow)
-            )
-            self.threads = threads
-        if regions > self.regions:
-            regions += regions // 2
-            self.marks = <uint8_t *> grown(self.marks, self.regions, regions)
-            self.regions = regions
+        """Take note of how many threads and regions there are now."""
+        ensure_room(<void **> &self.rows, &self.row_room, threads, sizeof(ThreadRow))
+        ensure_room(<void **> &self.marks, &self.mark_room, regions, sizeof(uint8_t))
 
     def mark(self, dropped, split):
         """Mark regions, before they occur, to be dropped or to be split."""
@@ -142,7 +135,7 @@ cdef class RegionRewriter:
             if not self.suspend(row, t, site, i):
                 return False
         elif op == BEGIN:
-            if row.depth == row.room and not deeper(row):
+            if not has_room(<void **> &row.open, &row.room, <size_t> row.depth + 1, sizeof(Open)):
                 return False
             region = row.open + row.depth
             if self.marks[target] & DROP == 0 and row.suspended and not self.resume(row, t, i):
@@ -198,34 +191,15 @@ cdef class RegionRewriter:
         return True
 
     cdef bint widen(self) noexcept nogil:
-        """Room for twice as many rows."""
-        cdef size_t room = 2 * self.room + 1024
-        cdef void *thread = realloc(self.out_thread, 4 * room)
-        if thread != NULL:
-            self.out_thread = <uint32_t *> thread
-        cdef void *op = realloc(self.out_op, room)
-        if op != NULL:
-            self.out_op = <uint8_t *> op
-        cdef void *target = realloc(self.out_target, 4 * room)
-        if target != NULL:
-            self.out_target = <uint32_t *> target
-        cdef void *site = realloc(self.out_site, 4 * room)
-        if site != NULL:
-            self.out_site = <uint32_t *> site
-        cdef void *index = realloc(self.out_index, 8 * room)
-        if index != NULL:
-            self.out_index = <int64_t *> index
-        if thread == NULL or op == NULL or target == NULL or site == NULL or index == NULL:
+        """Room for more events in each column."""
+        cdef size_t needed = self.count + 1024
+        if not (
+            has_room(<void **> &self.out_thread, &self.out_room[0], needed, sizeof(uint32_t))
+            and has_room(<void **> &self.out_op, &self.out_room[1], needed, sizeof(uint8_t))
+            and has_room(<void **> &self.out_target, &self.out_room[2], needed, sizeof(uint32_t))
+            and has_room(<void **> &self.out_site, &self.out_room[3], needed, sizeof(uint32_t))
+            and has_room(<void **> &self.out_index, &self.out_room[4], needed, sizeof(int64_t))
+        ):
             return False
-        self.room = room
+        self.room = self.out_room[0]     # they all grow alike
         return True
-
-
-cdef bint deeper(ThreadRow *row) noexcept nogil:
-    """Room for twice as many open regions."""
-    cdef Open *bigger = <Open *> realloc(row.open, (2 * row.room + 4) * sizeof(Open))
-    if bigger == NULL:
-        return False
-    row.open = bigger
-    row.room = 2 * row.room + 4
-    return True

@@ -11,7 +11,7 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free
 from libc.string cimport memchr, memcmp
 
-from atomsan.trace._memory cimport grown
+from atomsan.trace._memory cimport ensure_room
 from atomsan.trace._ops cimport ACQUIRE, FORK, JOIN, POST, RELEASE, TAKE, WRITE
 from atomsan.trace._text cimport GROUP, NO_OP, NO_SITE, Sought, TextParser, seek, seek_further
 
@@ -281,7 +281,7 @@ cdef class RoadRunnerParser(TextParser):
                 with gil:
                     self.refuse(event)
             thread = self.threads.intern(event.thread, event.thread_size)
-            self.make_room_for_thread(thread)
+            ensure_room(<void **> &self.thread_states, &self.threads_room, <size_t> thread + 1, sizeof(ThreadState))
             next = self.settle(thread, event) if self.thread_states[thread].open else ADD
         if next == ADD:
             self.add(thread, event)
@@ -345,7 +345,7 @@ cdef class RoadRunnerParser(TextParser):
             self.owe(1, thread, JOIN, state.target, state.line)
 
     cdef int begin_wait(self, uint32_t thread, uint32_t lock) except -1 nogil:
-        self.make_room_for_lock(lock)
+        ensure_room(<void **> &self.lock_states, &self.locks_room, <size_t> lock + 1, sizeof(LockState))
         self.leave_open(thread, WAITING, lock)
         self.thread_states[thread].depth = 0
         if self.lock_states[lock].holder == thread:
@@ -363,7 +363,7 @@ cdef class RoadRunnerParser(TextParser):
     cdef int count_lock(self, uint32_t thread, uint8_t op, uint32_t lock) except -1 nogil:
         """Count how often the lock's holder holds it. Well-formedness is validated later."""
         cdef LockState *state
-        self.make_room_for_lock(lock)
+        ensure_room(<void **> &self.lock_states, &self.locks_room, <size_t> lock + 1, sizeof(LockState))
         state = self.lock_states + lock
         if state.holder != thread:
             state.holder = thread
@@ -372,24 +372,6 @@ cdef class RoadRunnerParser(TextParser):
             state.depth += 1
         elif state.depth:
             state.depth -= 1
-        return 0
-
-    cdef int make_room_for_thread(self, uint32_t thread) except -1 nogil:
-        cdef size_t room = 2 * <size_t> thread + 16
-        if thread >= self.threads_room:
-            self.thread_states = <ThreadState *> grown(
-                self.thread_states, self.threads_room * sizeof(ThreadState), room * sizeof(ThreadState)
-            )
-            self.threads_room = room
-        return 0
-
-    cdef int make_room_for_lock(self, uint32_t lock) except -1 nogil:
-        cdef size_t room = 2 * <size_t> lock + 16
-        if lock >= self.locks_room:
-            self.lock_states = <LockState *> grown(
-                self.lock_states, self.locks_room * sizeof(LockState), room * sizeof(LockState)
-            )
-            self.locks_room = room
         return 0
 
     cdef uint32_t site(self, const char *rest, const char *end) except? 0xFFFFFFFF nogil:

@@ -3,16 +3,15 @@
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
+from atomsan.trace._memory cimport prefetch
 from atomsan.trace._names cimport (
     SHORT_MAX,
     Interner,
-    LongSlot,
     ShortKey,
     Slots,
     find_long,
     find_short,
     long_hash,
-    prefetch,
     short_hash,
     short_key,
 )
@@ -36,18 +35,16 @@ cdef inline void seek(Sought *sought, const Slots *slots) noexcept nogil:
     if sought.size <= SHORT_MAX:
         sought.key = short_key(sought.name, sought.size)
         sought.hash = short_hash(sought.key)
-        prefetch(slots.short_slots + (sought.hash >> slots.short_shift))
+        prefetch(slots.shorts.entries + (sought.hash >> slots.shorts.shift))
     else:
         sought.hash = long_hash(sought.name, sought.size)
-        prefetch(slots.long_slots + (sought.hash >> slots.long_shift))
+        prefetch(slots.longs.entries + (sought.hash >> slots.longs.shift))
 
 
 cdef inline void seek_further(const Sought *sought, const Slots *slots) noexcept nogil:
     """Fetch what the slot of a long name points to. Worth its while where most names are long."""
-    cdef const LongSlot *slot
     if sought.size > SHORT_MAX:
-        slot = slots.long_slots + (sought.hash >> slots.long_shift)
-        prefetch(slots.keys + slot.key_at)
+        prefetch(slots.keys + slots.longs.entries[sought.hash >> slots.longs.shift].key_at)
 
 
 cdef inline uint32_t find_sought(const Sought *sought, const Slots *slots) noexcept nogil:

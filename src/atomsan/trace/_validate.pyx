@@ -1,18 +1,18 @@
 # cython: language_level=3, freethreading_compatible=True
 """Validates a trace in one pass over the columns.
 
-The rules: a lock is held by one thread at a time and released by its holder (re-entrant acquires are counted); begin
-and end match; a child's first event follows its fork and its last precedes its join. The numbers in the columns are
-checked too, so that every later stage may index its tables with them.
+A lock is held by one thread at a time and released by its holder (re-entrant acquires are counted); begin and end match;
+a child's first event follows its fork and its last precedes its join. The numbers in the columns are checked too, so
+that every stage after this one may index its tables with them.
 
 `check` stops at the first event that breaks a rule and returns the number of the rule; `validation.py` has the
 messages. `repair` goes on: it drops such an event, or closes the regions that an `end` skipped.
 """
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport free, realloc
+from libc.stdlib cimport free
 
-from atomsan.trace._memory cimport grown
+from atomsan.trace._memory cimport ensure_room, has_room
 from atomsan.trace._ops cimport ACQUIRE, BEGIN, END, FORK, JOIN, READ, RELEASE, TAKE, WRITE
 
 import numpy as np
@@ -60,8 +60,8 @@ cdef struct OpenRegion:
 cdef struct ThreadRow:
     uint64_t since        # the event that brought it into its state
     OpenRegion *open      # its open regions, innermost last
+    size_t room
     uint32_t depth
-    uint32_t room
 
 cdef struct LockRow:
     uint64_t since        # the outermost acquire
@@ -73,10 +73,11 @@ cdef class Validator:
     """The state of one trace being validated. Symbol counts may grow from batch to batch."""
 
     cdef uint8_t *states          # of threads; apart from their rows, because every event looks at it
+    cdef size_t state_room
     cdef ThreadRow *threads
-    cdef uint32_t thread_room
+    cdef size_t thread_room
     cdef LockRow *locks
-    cdef uint32_t lock_room
+    cdef size_t lock_room
     cdef uint32_t nameless        # the region without a name: its end closes any region
     # where the last broken rule was found, and what it was about
     cdef readonly uint64_t event
@@ -91,7 +92,7 @@ cdef class Validator:
         self.nameless = NO_REGION
 
     def __dealloc__(self):
-        cdef uint32_t t
+        cdef size_t t
         for t in range(self.thread_room):
             free(self.threads[t].open)
         free(self.states)
@@ -99,8 +100,8 @@ cdef class Validator:
         free(self.locks)
 
     def grow(self, symbols):
-        """Make room for the symbols there are now."""
-        cdef uint32_t old, new, lock
+        """Take note of how many symbols there are now."""
+        cdef size_t lock, known = self.lock_room
         self.thread_limit = len(symbols.threads)
         self.site_limit = len(symbols.sites)
         for op, table in enumerate(
@@ -111,17 +112,11 @@ cdef class Validator:
             found = symbols.regions.find("")
             if found is not None:
                 self.nameless = found
-        if self.thread_limit > self.thread_room:
-            old, new = self.thread_room, max(16, self.thread_limit + self.thread_limit // 2)
-            self.states = <uint8_t *> grown(self.states, old, new)
-            self.threads = <ThreadRow *> grown(self.threads, old * sizeof(ThreadRow), new * sizeof(ThreadRow))
-            self.thread_room = new
-        if self.limits[ACQUIRE] > self.lock_room:
-            old, new = self.lock_room, max(16, self.limits[ACQUIRE] + self.limits[ACQUIRE] // 2)
-            self.locks = <LockRow *> grown(self.locks, old * sizeof(LockRow), new * sizeof(LockRow))
-            for lock in range(old, new):
-                self.locks[lock].holder = NOBODY
-            self.lock_room = new
+        ensure_room(<void **> &self.states, &self.state_room, self.thread_limit, sizeof(uint8_t))
+        ensure_room(<void **> &self.threads, &self.thread_room, self.thread_limit, sizeof(ThreadRow))
+        ensure_room(<void **> &self.locks, &self.lock_room, self.limits[ACQUIRE], sizeof(LockRow))
+        for lock in range(known, self.lock_room):
+            self.locks[lock].holder = NOBODY
 
     def check(self, batch):
         """The rule that the batch breaks, 0 if none; `event`, `since` and `other` say where and by whom."""
@@ -317,14 +312,9 @@ cdef class Validator:
 
     cdef Rule region_step(self, uint32_t t, uint8_t op, uint32_t region, uint64_t event) noexcept nogil:
         cdef ThreadRow *row = self.threads + t
-        cdef OpenRegion *bigger
         if op == BEGIN:
-            if row.depth == row.room:
-                bigger = <OpenRegion *> realloc(row.open, (2 * row.room + 4) * sizeof(OpenRegion))
-                if bigger == NULL:
-                    return NO_MEMORY
-                row.open = bigger
-                row.room = 2 * row.room + 4
+            if not has_room(<void **> &row.open, &row.room, <size_t> row.depth + 1, sizeof(OpenRegion)):
+                return NO_MEMORY
             row.open[row.depth].region = region
             row.open[row.depth].since = event
             row.depth += 1

@@ -6,11 +6,11 @@ A writer may be used by one thread at a time.
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport free, malloc
+from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
 
-from atomsan.trace._memory cimport resized
-from atomsan.trace._names cimport NameTable, prefetch
+from atomsan.trace._memory cimport ensure_room, prefetch, resized
+from atomsan.trace._names cimport NameTable
 from atomsan.trace._ops cimport FORK, JOIN
 
 from atomsan.trace.events import SHORT, TARGET_KIND, Op
@@ -68,13 +68,7 @@ cdef class Spellings:
         self.spell = spell
         for sign in signs:
             self.is_sign[sign] = True
-        self.arena_room = 64
-        self.arena = <char *> malloc(self.arena_room)
-        self.offsets_room = 16
-        self.offsets = <uint64_t *> malloc(self.offsets_room * sizeof(uint64_t))
-        if self.arena == NULL or self.offsets == NULL:
-            raise MemoryError
-        self.offsets[0] = 0
+        ensure_room(<void **> &self.offsets, &self.offsets_room, 1, sizeof(uint64_t))
 
     def __dealloc__(self):
         free(self.arena)
@@ -107,12 +101,8 @@ cdef class Spellings:
 
     cdef int append(self, const char *spelling, size_t size) except -1:
         cdef uint64_t used = self.offsets[self.count]
-        if used + size + PADDING > self.arena_room:
-            self.arena_room = 2 * (used + size + PADDING)
-            self.arena = <char *> resized(self.arena, self.arena_room)
-        if self.count + 2 > self.offsets_room:
-            self.offsets_room = 2 * (self.count + 2)
-            self.offsets = <uint64_t *> resized(self.offsets, self.offsets_room * sizeof(uint64_t))
+        ensure_room(<void **> &self.arena, &self.arena_room, used + size + PADDING, 1)
+        ensure_room(<void **> &self.offsets, &self.offsets_room, self.count + 2, sizeof(uint64_t))
         memcpy(self.arena + used, spelling, size)
         self.count += 1
         self.offsets[self.count] = used + size

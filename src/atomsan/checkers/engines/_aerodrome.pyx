@@ -47,11 +47,12 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
 
-from atomsan.trace._memory cimport grown
+from atomsan.trace._generations cimport Ref, begin_generation, end_generation, reference, refers_to, slot_of
+from atomsan.trace._memory cimport ensure_room, grown, out_of_memory, prefetch
 from atomsan.trace._ops cimport ACQUIRE, BEGIN, END, FORK, JOIN, POST, READ, RELEASE, TAKE, WRITE
+from atomsan.trace._pools cimport NO_SLOT, Pool, give_slot, take_slot
 
 cdef extern from * nogil:
-    void __builtin_prefetch(const void *)
     int __builtin_ctzll(unsigned long long)
 
 cdef enum:
@@ -64,10 +65,6 @@ cdef enum:
     SHELF_SIZES = 40
 
 cdef uint64_t LOW = 0xFFFFFFFF
-cdef uint32_t NO_SLOT = 0xFFFFFFFF
-
-# A reference: a node in the lower half, its generation in the upper one. 0 is void.
-ctypedef uint64_t Ref
 
 cdef struct Thread:
     Ref ref
@@ -81,13 +78,13 @@ cdef struct Location:
     Ref R
 
 cdef struct Node:
-    uint32_t gen          # goes up when the node is used again: references to what it was are void
+    uint32_t generation
     uint32_t row
 
 cdef struct Name:
     uint64_t number       # 0: events outside regions
     uint32_t thread
-    uint32_t next         # in the list of its class, or of free nodes
+    uint32_t next         # in the list of its class
 
 cdef struct Row:
     uint64_t mask         # known active transactions, slots 0-63
@@ -97,13 +94,9 @@ cdef struct RowInfo:
     uint32_t slot         # of an active transaction
     uint32_t head         # of a class: its nodes
     uint32_t size
-    uint32_t chain        # of a class: next in its bucket; of a free row: the next free one
+    uint32_t chain        # of a class: next in its bucket
     uint32_t place        # of a class: where in `classes`
     uint64_t stamp        # of a class: when a shelf was last rebuilt that has it
-
-
-cdef inline size_t ample(size_t room, size_t needed) noexcept nogil:
-    return room if needed <= room else needed + needed // 2
 
 
 cdef inline uint64_t all_if(bint true) noexcept nogil:
@@ -124,22 +117,22 @@ cdef class AeroDrome:
     cdef Ref *handovers
     cdef size_t handover_room
 
-    cdef Node *nodes
+    cdef Node *nodes              # apart from `names`: accesses look at these alone
     cdef Name *names
+    cdef Pool node_pool           # of `names`
     cdef uint8_t *marks           # by node: found by `collect`; all 0 otherwise
     cdef size_t node_room
-    cdef uint32_t node_top        # nodes below were used before
-    cdef uint32_t free_node
+    cdef size_t mark_room
     cdef size_t used_nodes
     cdef size_t node_limit        # collect when so many are used
 
     cdef Row *rows
-    cdef RowInfo *infos
-    cdef uint64_t *high           # row after row: `more` words each
-    cdef size_t more
     cdef size_t row_room
-    cdef uint32_t row_top
-    cdef uint32_t free_row
+    cdef RowInfo *infos
+    cdef Pool row_pool            # of `infos`
+    cdef uint64_t *high           # row after row: `more` words each
+    cdef size_t high_room
+    cdef size_t more
 
     cdef uint64_t *active         # more + 1 words: the slots that are taken
     cdef uint32_t *slot_row       # by slot; 0 where it is free
@@ -154,7 +147,9 @@ cdef class AeroDrome:
     cdef size_t bucket_count      # a power of two
     cdef uint64_t stamp           # counts the shelves that were rebuilt
 
-    cdef uint64_t *shelves        # shelf after shelf: a word with its size (as a power of two), then its places
+    # Shelf after shelf: a word with its size (as a power of two), then its places. They are not blocks of a shared pool,
+    # for a reference has 32 bits to say where a shelf is.
+    cdef uint64_t *shelves
     cdef size_t shelf_room
     cdef size_t shelf_top
     cdef size_t shelf_words       # in use
@@ -171,7 +166,7 @@ cdef class AeroDrome:
 
     @property
     def most_nodes(self):
-        return self.node_top - SHELF - 1
+        return self.node_pool.used - SHELF - 1
 
     # of the event that closed a cycle
     cdef uint32_t closer          # the node that it took from
@@ -180,22 +175,17 @@ cdef class AeroDrome:
 
     def __cinit__(self, size_t least_garbage=1 << 14):
         self.least_garbage = least_garbage
-        self.node_top = SHELF + 1
-        self.row_top = FIRST_ROW
         self.node_limit = least_garbage
         self.shelf_top = 1
         self.shelf_limit = least_garbage
         self.bucket_count = 64
-        self.class_room = 64
-        self.node_room = 64
-        self.nodes = <Node *> grown(NULL, 0, self.node_room * sizeof(Node))
-        self.names = <Name *> grown(NULL, 0, self.node_room * sizeof(Name))
-        self.marks = <uint8_t *> grown(NULL, 0, self.node_room)
-        self.row_room = 64
-        self.rows = <Row *> grown(NULL, 0, self.row_room * sizeof(Row))
-        self.infos = <RowInfo *> grown(NULL, 0, self.row_room * sizeof(RowInfo))
         self.buckets = <uint32_t *> grown(NULL, 0, 4 * self.bucket_count)
-        self.classes = <uint32_t *> grown(NULL, 0, 4 * self.class_room)
+        self.node_pool.used = SHELF + 1
+        ensure_room(<void **> &self.nodes, &self.node_room, self.node_pool.used, sizeof(Node))
+        ensure_room(<void **> &self.names, &self.node_pool.room, self.node_pool.used, sizeof(Name))
+        self.row_pool.used = FIRST_ROW
+        ensure_room(<void **> &self.rows, &self.row_room, FIRST_ROW, sizeof(Row))
+        ensure_room(<void **> &self.infos, &self.row_pool.room, FIRST_ROW, sizeof(RowInfo))
         self.infos[VOID].slot = self.infos[SCRATCH].slot = NO_SLOT
         self.lay_out(0)
 
@@ -221,24 +211,10 @@ cdef class AeroDrome:
 
     def grow(self, size_t threads, size_t locations, size_t locks, size_t handovers):
         """Take note of how many there are now: the numbers in the columns are below."""
-        cdef size_t room = ample(self.thread_room, threads)
-        if room > self.thread_room:
-            self.threads = <Thread *> grown(self.threads, self.thread_room * sizeof(Thread), room * sizeof(Thread))
-            self.thread_room = room
-        room = ample(self.location_room, locations)
-        if room > self.location_room:
-            self.locations = <Location *> grown(
-                self.locations, self.location_room * sizeof(Location), room * sizeof(Location)
-            )
-            self.location_room = room
-        room = ample(self.lock_room, locks)
-        if room > self.lock_room:
-            self.locks = <Ref *> grown(self.locks, self.lock_room * sizeof(Ref), room * sizeof(Ref))
-            self.lock_room = room
-        room = ample(self.handover_room, handovers)
-        if room > self.handover_room:
-            self.handovers = <Ref *> grown(self.handovers, self.handover_room * sizeof(Ref), room * sizeof(Ref))
-            self.handover_room = room
+        ensure_room(<void **> &self.threads, &self.thread_room, threads, sizeof(Thread))
+        ensure_room(<void **> &self.locations, &self.location_room, locations, sizeof(Location))
+        ensure_room(<void **> &self.locks, &self.lock_room, locks, sizeof(Ref))
+        ensure_room(<void **> &self.handovers, &self.handover_room, handovers, sizeof(Ref))
 
     def feed(self, const uint32_t[::1] thread, const uint8_t[::1] op, const uint32_t[::1] target):
         """Where in these events the first cycle closes, or -1. After that, do not feed any more."""
@@ -267,7 +243,7 @@ cdef class AeroDrome:
         cdef bint closes
         for i in range(count):
             # Of other targets it is no address of ours, but a prefetch cannot fail.
-            __builtin_prefetch(&self.locations[target[i + AHEAD if i + AHEAD < count else i]])
+            prefetch(&self.locations[target[i + AHEAD if i + AHEAD < count else i]])
             t = &self.threads[thread[i]]
             if op[i] <= WRITE:
                 if self.easy_access(t, &self.locations[target[i]], op[i]):
@@ -295,7 +271,7 @@ cdef class AeroDrome:
         if self.more:    # then only the most simple ones are: what follows does not look at `high`
             of_write |= <uint64_t> ((w != VOID) & (w != a))
             of_reads |= <uint64_t> ((r != VOID) & (r != a))
-        if of_write | of_reads | (a ^ t.row) | <uint64_t> (v.R & LOW == SHELF):
+        if of_write | of_reads | (a ^ t.row) | <uint64_t> (slot_of(v.R) == SHELF):
             return False
         t.started = True
         v.W = (v.W & is_read) | (t.ref & ~is_read)
@@ -365,7 +341,7 @@ cdef class AeroDrome:
         node = self.new_node(number, t.number)
         self.nodes[node].row = a
         self.take(a, t.ref)
-        t.ref = node | (<uint64_t> self.nodes[node].gen << 32)
+        t.ref = reference(node, self.nodes[node].generation)
         t.row = a
         t.region = region
         t.started = True
@@ -374,7 +350,7 @@ cdef class AeroDrome:
 
     cdef int end(self, Thread *t) except -1 nogil:
         """Put what the transaction knows in the place of its bit, wherever that is; its node joins a class."""
-        cdef uint32_t a = t.row, same, node = <uint32_t> (t.ref & LOW)
+        cdef uint32_t a = t.row, same, node = slot_of(t.ref)
         cdef uint32_t slot = self.infos[a].slot
         t.row = 0
         if self.seen[slot >> 6] & <uint64_t> 1 << (slot & 63):
@@ -451,7 +427,7 @@ cdef class AeroDrome:
             return 0
         self.set_scratch(k)
         self.add_to_scratch(r)
-        if several & LOW != SHELF:
+        if slot_of(several) != SHELF:
             self.add_to_scratch(self.row_of(several))
         else:
             at = several >> 32
@@ -472,7 +448,7 @@ cdef class AeroDrome:
         if k == VOID:
             t.ref = 0
         else:
-            name = &self.names[t.ref & LOW]
+            name = &self.names[slot_of(t.ref)]
             if name.thread != number or name.number:
                 self.know(t, number, k)
         return t.ref
@@ -490,15 +466,15 @@ cdef class AeroDrome:
         """From now on the thread knows what the class knows, by a node of its own."""
         cdef uint32_t node = self.new_node(number, 0)
         self.link(node, c)
-        t.ref = node | (<uint64_t> self.nodes[node].gen << 32)
+        t.ref = reference(node, self.nodes[node].generation)
         return 0
 
     # ---- taking: CHECKANDGET
 
     cdef inline uint32_t row_of(self, Ref ref) noexcept nogil:
         """The row of a reference, VOID if it is void. No branch: which it is cannot be foretold."""
-        cdef Node *node = &self.nodes[ref & LOW]
-        return node.row & <uint32_t> all_if(node.gen == ref >> 32)
+        cdef Node *node = &self.nodes[slot_of(ref)]
+        return node.row & <uint32_t> all_if(refers_to(ref, node.generation))
 
     cdef inline bint is_news(self, uint32_t a, uint32_t r) noexcept nogil:
         """Does r hold anything, its own bit included, that a does not know? (a does not "know" its own.)"""
@@ -511,12 +487,12 @@ cdef class AeroDrome:
         cdef uint32_t r = self.row_of(ref)
         if r == VOID or r == a or not self.is_news(a, r):
             return False
-        self.closer = <uint32_t> (ref & LOW)
+        self.closer = slot_of(ref)
         return self.learn(a, r) if self.more == 0 else self.learn_wide(a, r)
 
     cdef int take_all(self, uint32_t a, Ref several) noexcept nogil:
         cdef uint64_t at, place
-        if several & LOW != SHELF:
+        if slot_of(several) != SHELF:
             return self.take(a, several)
         at = several >> 32
         for place in range(at + 1, at + 1 + (<uint64_t> 1 << self.shelves[at])):
@@ -641,9 +617,7 @@ cdef class AeroDrome:
     cdef int enroll(self, uint32_t c) except -1 nogil:
         """Make a row a class, or one whose set has changed a class again."""
         cdef uint32_t *bucket
-        if self.class_count == self.class_room:
-            self.classes = <uint32_t *> grown(self.classes, 4 * self.class_room, 8 * self.class_room)
-            self.class_room *= 2
+        ensure_room(<void **> &self.classes, &self.class_room, self.class_count + 1, sizeof(uint32_t))
         if self.class_count == self.bucket_count:
             self.more_buckets()
         bucket = &self.buckets[self.hash(c) & (self.bucket_count - 1)]
@@ -694,7 +668,7 @@ cdef class AeroDrome:
     cdef inline int add(self, Ref *cell, Ref own, uint32_t a, uint32_t number) except -1 nogil:
         """Whoever takes from the cell takes from `own` too, which thread `number` left, and which has row a."""
         cdef uint32_t r
-        if <uint32_t> (cell[0] & LOW) != SHELF:
+        if slot_of(cell[0]) != SHELF:
             r = self.row_of(cell[0])
             if r == VOID or r == a or not self.is_news(a, r):
                 cell[0] = own    # it knows all the other does
@@ -704,12 +678,12 @@ cdef class AeroDrome:
     cdef int add_to_several(self, Ref *cell, Ref own, uint32_t a, uint32_t number) except -1 nogil:
         cdef uint64_t at
         cdef Ref other = cell[0]
-        if other & LOW != SHELF:
+        if slot_of(other) != SHELF:
             if self.infos[a].slot == NO_SLOT and self.knows(self.row_of(other), a):
                 return 0    # the other does more for any taker than `own` can
             at = self.new_shelf(SMALLEST_SHELF)
-            cell[0] = (at << 32) | SHELF
-            self.put(at, other, self.names[other & LOW].thread)
+            cell[0] = reference(SHELF, <uint32_t> at)
+            self.put(at, other, self.names[slot_of(other)].thread)
         if not self.put(cell[0] >> 32, own, number):
             self.rebuild(cell, a)
             self.put(cell[0] >> 32, own, number)
@@ -723,7 +697,7 @@ cdef class AeroDrome:
             place = &self.shelves[at + 1 + (i & (size - 1))]
             # A later one of the same thread knows all of an earlier one. Another of the thread may be left further on,
             # which does no harm: so there is no need to look behind a void one.
-            if self.row_of(place[0]) == VOID or self.names[place[0] & LOW].thread == number:
+            if self.row_of(place[0]) == VOID or self.names[slot_of(place[0])].thread == number:
                 place[0] = ref
                 return True
         return False
@@ -745,9 +719,9 @@ cdef class AeroDrome:
         for i in range(old + 1, old + 1 + size):
             ref = self.shelves[i]
             if ref:
-                self.put(at, ref, self.names[ref & LOW].thread)
+                self.put(at, ref, self.names[slot_of(ref)].thread)
         self.free_the_shelf(old)
-        cell[0] = (at << 32) | SHELF
+        cell[0] = reference(SHELF, <uint32_t> at)
         return 0
 
     cdef inline bint outlives(self, uint32_t r, uint32_t a) noexcept nogil:
@@ -771,22 +745,18 @@ cdef class AeroDrome:
         return True
 
     cdef inline void clear(self, Ref *cell) noexcept nogil:
-        if cell[0] & LOW == SHELF:
+        if slot_of(cell[0]) == SHELF:
             self.free_the_shelf(cell[0] >> 32)
         cell[0] = 0
 
     cdef uint64_t new_shelf(self, uint64_t power) except 0 nogil:
-        cdef uint64_t at = self.free_shelf[power], size = (<uint64_t> 1 << power) + 1, room
+        cdef uint64_t at = self.free_shelf[power], size = (<uint64_t> 1 << power) + 1
         if at:
             self.free_shelf[power] = self.shelves[at]
         else:
-            room = ample(self.shelf_room, self.shelf_top + size)
-            if room > self.shelf_room:
-                if room > LOW:
-                    with gil:
-                        raise MemoryError
-                self.shelves = <uint64_t *> grown(self.shelves, 8 * self.shelf_room, 8 * room)
-                self.shelf_room = room
+            if self.shelf_top + size > LOW:
+                out_of_memory()
+            ensure_room(<void **> &self.shelves, &self.shelf_room, self.shelf_top + size, sizeof(uint64_t))
             at = self.shelf_top
             self.shelf_top += size
         memset(&self.shelves[at], 0, 8 * size)
@@ -803,22 +773,12 @@ cdef class AeroDrome:
     # ---- nodes and rows
 
     cdef uint32_t new_node(self, uint32_t thread, uint64_t number) except 0 nogil:
-        cdef uint32_t node = self.free_node
-        cdef size_t room
-        if node:
-            self.free_node = self.names[node].next
-        else:
-            if self.node_top == self.node_room:
-                room = 2 * self.node_room
-                if room > LOW:
-                    with gil:
-                        raise MemoryError
-                self.nodes = <Node *> grown(self.nodes, self.node_room * sizeof(Node), room * sizeof(Node))
-                self.names = <Name *> grown(self.names, self.node_room * sizeof(Name), room * sizeof(Name))
-                self.marks = <uint8_t *> grown(self.marks, self.node_room, room)
-                self.node_room = room
-            node = self.node_top
-            self.node_top += 1
+        cdef uint32_t node = take_slot(&self.node_pool, <void **> &self.names, sizeof(Name))
+        if node == NO_SLOT:
+            out_of_memory()
+        ensure_room(<void **> &self.nodes, &self.node_room, <size_t> node + 1, sizeof(Node))
+        ensure_room(<void **> &self.marks, &self.mark_room, <size_t> node + 1, sizeof(uint8_t))
+        begin_generation(&self.nodes[node].generation)
         self.names[node].thread = thread
         self.names[node].number = number
         self.names[node].next = 0
@@ -831,31 +791,18 @@ cdef class AeroDrome:
         while node:
             next = self.names[node].next
             self.used_nodes -= 1
-            self.nodes[node].gen += 1
             self.nodes[node].row = VOID
-            if self.nodes[node].gen:    # else its generations are used up: it stays out of use, leading to nothing
-                self.names[node].next = self.free_node
-                self.free_node = node
+            if end_generation(&self.nodes[node].generation):
+                give_slot(&self.node_pool, self.names, sizeof(Name), node)
             node = next
 
     cdef uint32_t new_row(self) except 0 nogil:
         """A row with an empty set, neither active nor a class."""
-        cdef uint32_t row = self.free_row
-        cdef size_t room
-        if row:
-            self.free_row = self.infos[row].chain
-        else:
-            if self.row_top == self.row_room:
-                room = 2 * self.row_room
-                self.rows = <Row *> grown(self.rows, self.row_room * sizeof(Row), room * sizeof(Row))
-                self.infos = <RowInfo *> grown(self.infos, self.row_room * sizeof(RowInfo), room * sizeof(RowInfo))
-                if self.more:
-                    self.high = <uint64_t *> grown(
-                        self.high, 8 * self.row_room * self.more, 8 * room * self.more
-                    )
-                self.row_room = room
-            row = self.row_top
-            self.row_top += 1
+        cdef uint32_t row = take_slot(&self.row_pool, <void **> &self.infos, sizeof(RowInfo))
+        if row == NO_SLOT:
+            out_of_memory()
+        ensure_room(<void **> &self.rows, &self.row_room, <size_t> row + 1, sizeof(Row))
+        ensure_room(<void **> &self.high, &self.high_room, (<size_t> row + 1) * self.more, sizeof(uint64_t))
         memset(&self.infos[row], 0, sizeof(RowInfo))
         self.infos[row].slot = NO_SLOT
         return row
@@ -864,9 +811,7 @@ cdef class AeroDrome:
         memset(&self.rows[row], 0, sizeof(Row))
         if self.more:
             memset(&self.high[row * self.more], 0, 8 * self.more)
-        self.infos[row].slot = NO_SLOT
-        self.infos[row].chain = self.free_row
-        self.free_row = row
+        give_slot(&self.row_pool, self.infos, sizeof(RowInfo), row)
 
     cdef inline uint64_t *word(self, uint32_t row, size_t k) noexcept nogil:
         """The part of a row's mask for slots 64k to 64k + 63."""
@@ -924,11 +869,12 @@ cdef class AeroDrome:
         cdef size_t old = self.more, row, kept = min(old, more)
         cdef uint64_t *high = NULL
         if more:
-            high = <uint64_t *> grown(NULL, 0, 8 * self.row_room * more)
-            for row in range(self.row_top):
+            high = <uint64_t *> grown(NULL, 0, 8 * self.row_pool.room * more)
+            for row in range(self.row_pool.used):
                 memcpy(&high[row * more], &self.high[row * old], 8 * kept)
         free(self.high)
         self.high = high
+        self.high_room = self.row_pool.room * more
         self.more = more
         # These never shrink: fewer words use their beginning.
         if self.active == NULL or more > old:
@@ -1027,19 +973,19 @@ cdef class AeroDrome:
         if self.row_of(cell[0]) == VOID:
             cell[0] = 0
             return False
-        self.marks[cell[0] & LOW] = 1
+        self.marks[slot_of(cell[0])] = 1
         return True
 
     cdef void mark_several(self, Ref *cell) noexcept nogil:
         cdef uint64_t place, at = cell[0] >> 32, count = 0
         cdef Ref last = 0
-        if cell[0] & LOW != SHELF:
+        if slot_of(cell[0]) != SHELF:
             self.mark(cell)
             return
         for place in range(at + 1, at + 1 + (<uint64_t> 1 << self.shelves[at])):
             if self.row_of(self.shelves[place]) != VOID:
                 last = self.shelves[place]
-                self.marks[last & LOW] = 1
+                self.marks[slot_of(last)] = 1
                 count += 1
         if count < 2:
             self.free_the_shelf(at)
@@ -1070,4 +1016,4 @@ cdef class AeroDrome:
                 self.strike(c)
                 self.free_the_row(c)
         # Nodes of active transactions are marked too, by their thread at least.
-        memset(self.marks, 0, self.node_top)
+        memset(self.marks, 0, self.mark_room)

@@ -13,7 +13,7 @@ branch on what an event is, which cannot be foretold.
 from libc.stdint cimport uint8_t, uint16_t, uint32_t
 from libc.stdlib cimport free
 
-from atomsan.trace._memory cimport grown
+from atomsan.trace._memory cimport ensure_room
 from atomsan.trace._ops cimport ACQUIRE, BEGIN, NOTHING
 
 import numpy as np
@@ -28,10 +28,11 @@ cdef class Flattener:
     """How deep each thread is in regions and each lock is held. The trace must be well-formed."""
 
     cdef uint32_t *regions        # by thread: open regions
+    cdef size_t region_room
     cdef uint32_t *outermost      # by thread: the outermost open region
-    cdef size_t threads
+    cdef size_t outermost_room
     cdef uint32_t *locks          # by lock: acquires minus releases, from LOOP on for one of kind `loop`
-    cdef size_t lock_count
+    cdef size_t lock_room
     cdef uint32_t ignored         # the outermost region of nobody
 
     def __dealloc__(self):
@@ -41,15 +42,9 @@ cdef class Flattener:
 
     def grow(self, size_t threads, size_t locks, loops=()):
         """Take note of how many threads and locks there are now, and which new locks are loops."""
-        if threads > self.threads:
-            threads += threads // 2
-            self.regions = <uint32_t *> grown(self.regions, 4 * self.threads, 4 * threads)
-            self.outermost = <uint32_t *> grown(self.outermost, 4 * self.threads, 4 * threads)
-            self.threads = threads
-        if locks > self.lock_count:
-            locks += locks // 2
-            self.locks = <uint32_t *> grown(self.locks, 4 * self.lock_count, 4 * locks)
-            self.lock_count = locks
+        ensure_room(<void **> &self.regions, &self.region_room, threads, sizeof(uint32_t))
+        ensure_room(<void **> &self.outermost, &self.outermost_room, threads, sizeof(uint32_t))
+        ensure_room(<void **> &self.locks, &self.lock_room, locks, sizeof(uint32_t))
         for loop in loops:
             self.locks[<size_t> loop] = LOOP
 
@@ -96,7 +91,7 @@ cdef class Flattener:
         """(thread, outermost region) of each thread that is inside one, and no longer after this."""
         cdef size_t t
         found = []
-        for t in range(self.threads):
+        for t in range(self.region_room):
             if self.regions[t]:
                 found.append((t, self.outermost[t]))
                 self.regions[t] = 0

@@ -9,7 +9,7 @@ is never missed that two meet; where more than one thread reads, it may be said 
 from libc.stdint cimport uint8_t, uint32_t
 from libc.stdlib cimport free
 
-from atomsan.trace._memory cimport grown
+from atomsan.trace._memory cimport ensure_room
 from atomsan.trace._ops cimport BEGIN, END, READ, WRITE
 
 import numpy as np
@@ -29,10 +29,11 @@ cdef struct Used:
 
 cdef class Meetings:
     cdef Used *used
-    cdef size_t locations
+    cdef size_t used_room
     cdef uint32_t *begun      # by thread: its transactions so far
+    cdef size_t begun_room
     cdef uint32_t *running    # by thread: the number of the one that runs
-    cdef size_t threads
+    cdef size_t running_room
 
     def __dealloc__(self):
         free(self.used)
@@ -41,15 +42,9 @@ cdef class Meetings:
 
     def grow(self, size_t threads, size_t locations):
         """Take note of how many there are now."""
-        if threads > self.threads:
-            threads += threads // 2
-            self.begun = <uint32_t *> grown(self.begun, 4 * self.threads, 4 * threads)
-            self.running = <uint32_t *> grown(self.running, 4 * self.threads, 4 * threads)
-            self.threads = threads
-        if locations > self.locations:
-            locations += locations // 2
-            self.used = <Used *> grown(self.used, self.locations * sizeof(Used), locations * sizeof(Used))
-            self.locations = locations
+        ensure_room(<void **> &self.begun, &self.begun_room, threads, sizeof(uint32_t))
+        ensure_room(<void **> &self.running, &self.running_room, threads, sizeof(uint32_t))
+        ensure_room(<void **> &self.used, &self.used_room, locations, sizeof(Used))
 
     def feed(self, const uint32_t[::1] thread, const uint8_t[::1] op, const uint32_t[::1] target):
         """Flattened events: begins and ends are those of transactions."""
@@ -99,7 +94,7 @@ cdef class Meetings:
         meets, shared = np.zeros(locations, np.bool_), np.zeros(locations, np.bool_)
         cdef uint8_t[::1] meets_view = meets.view(np.uint8), shared_view = shared.view(np.uint8)
         cdef size_t i
-        for i in range(min(locations, self.locations)):
+        for i in range(min(locations, self.used_room)):
             meets_view[i] = self.used[i].meets
             shared_view[i] = self.used[i].first == SHARED
         return meets, shared

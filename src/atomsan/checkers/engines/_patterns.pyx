@@ -40,25 +40,18 @@ Shadow state. Slots are used again; 0 is none. A unit can be on several sets: a 
 
 cimport cython
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport free, malloc
+from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
 
-from atomsan.trace._memory cimport has_room
+from atomsan.trace._hashing cimport NOT_FOUND, Map, forget, found, free_map, put
+from atomsan.trace._links cimport Link, put_behind, put_first, take_out
+from atomsan.trace._memory cimport has_room, prefetch
 from atomsan.trace._ops cimport WRITE
+from atomsan.trace._pools cimport NO_SLOT, Blocks, Pool, free_blocks, give_block, give_slot, take_block, take_slot
 
 import numpy as np
 
 from atomsan.checkers.access_patterns import PATTERNS as TABLE
-
-cdef extern from *:
-    """
-    #if defined(__GNUC__) || defined(__clang__)
-    #define atomsan_prefetch(address) __builtin_prefetch(address)
-    #else
-    #define atomsan_prefetch(address) ((void) (address))
-    #endif
-    """
-    void atomsan_prefetch(const void *address) noexcept nogil
 
 cdef enum:                  # of `units.RowKind`; a read and a write are those of `Op`
     ROW_END = 2
@@ -73,8 +66,7 @@ cdef enum:                  # what an access is to a tuple; a write is one more
 cdef enum:
     PATTERNS = 14
     SINGLES = 5             # patterns 1 to 5 are about one location
-    CLASSES = 40            # sizes of blocks: powers of two
-    CHUNK_CLASS = 13        # blocks are cut from chunks of so many words
+    WORD = 8                # bytes: a block of size class n has 2 ** n words
     ROW_HEAD = 2            # words of a row before its columns: its size class, and the summary
     SUMMARY = 1
     NOWHERE = 0xFFFFFFFF
@@ -162,7 +154,7 @@ cdef struct Visit:
     uint32_t thread
     uint32_t set
     uint32_t version         # grows whenever an automaton of the unit on this set may have moved
-    uint32_t before, after   # in the set's list; `after` also links free slots
+    Link link                # in the set's list
     uint32_t sibling         # the same unit on another set
     uint32_t pairs           # 2 * pair + the side that is this visit's
     bint writes
@@ -172,7 +164,7 @@ cdef struct Touch:
     uint32_t visit
     uint32_t index           # in the visit's `starts`
     uint32_t location
-    uint32_t before, after   # of the location; `after` also links free slots
+    Link link                # in the location's list
     uint32_t[2] seen         # by kind of access: the visit's version when it was last done
     uint32_t[2] waiting      # by kind of access: what it would complete
 
@@ -192,7 +184,7 @@ cdef struct Side:
 cdef struct Pair:
     Side[2] sides
     uint32_t[2] visits
-    uint32_t[2] before, after    # in the lists of the two; after[0] also links free slots
+    uint32_t[2] before, after    # in the lists of the two
     uint32_t tuples
 
 
@@ -204,11 +196,6 @@ cdef struct Match:
     uint32_t location
     uint32_t second
     uint8_t pattern
-
-
-cdef struct Known:           # of the table of units: open addressing
-    uint32_t unit
-    uint32_t visit           # the first of its list; 0: the place is free
 
 
 @cython.final
@@ -223,18 +210,9 @@ cdef class Patterns:
     cdef Touch *touches
     cdef Pair *pairs
     cdef Waiting *waiting
-    cdef size_t visit_room, touch_room, pair_room, waiting_room
-    cdef uint32_t visit_count, touch_count, pair_count, waiting_count          # slots ever used
-    cdef uint32_t free_visits, free_touches, free_pairs, free_waiting
-
-    cdef Known *known
-    cdef uint32_t known_mask, known_count        # places - 1
-
-    cdef void *free_blocks[CLASSES]             # each begins with the address of the next
-    cdef void **chunks
-    cdef size_t chunk_room, chunk_count
-    cdef uint64_t *cut                           # what is left of the last chunk
-    cdef size_t cut_words
+    cdef Pool visit_pool, touch_pool, pair_pool, waiting_pool
+    cdef Blocks blocks               # of starts and rows
+    cdef Map units                   # by unit: the first of its visits
 
     cdef Match *matches
     cdef size_t match_room, match_count
@@ -249,6 +227,7 @@ cdef class Patterns:
         """
         self.collects = collects
         self.most = 0xFFFFFFFF if most is None else most
+        self.leave_out_0()
 
     def __dealloc__(self):
         self.drop()
@@ -273,13 +252,11 @@ cdef class Patterns:
         cdef size_t i, count = kind.shape[0]
         cdef int outcome = 0
         cdef uint8_t k
-        if self.known == NULL and not self.enlarge_known():
-            raise MemoryError
         with nogil:
             for i in range(count):
                 if i + AHEAD < count and location[i + AHEAD] < self.location_room and set_[i + AHEAD] < self.set_room:
-                    atomsan_prefetch(&self.locations[location[i + AHEAD]])
-                    atomsan_prefetch(&self.sets[set_[i + AHEAD]])
+                    prefetch(&self.locations[location[i + AHEAD]])
+                    prefetch(&self.sets[set_[i + AHEAD]])
                 k = kind[i]
                 if k == ROW_END:
                     outcome = self.end(unit[i])
@@ -331,7 +308,7 @@ cdef class Patterns:
             v = self.touches[x].visit
             if self.visits[v].unit == u and self.visits[v].set == s:
                 break
-            x = self.touches[x].after
+            x = self.touches[x].link.after
             tries -= 1
         if x == 0 or tries == 0:
             v = self.visit_for(t, u, s)
@@ -386,18 +363,17 @@ cdef class Patterns:
                 bits = stepped(visit.starts[self.touches[x].index].bits, OTHER_FIRST + kind, &accepted)
                 if self.leave_summary(x, bits, u) == FAILED:
                     return FAILED
-            x = self.touches[x].after
+            x = self.touches[x].link.after
         return 0
 
     cdef int end(self, uint32_t u) noexcept nogil:
-        cdef uint32_t place, v, sibling
+        cdef uint32_t v, sibling
         if not self.collects:
             return 0
-        place = self.place_of(u)
-        v = self.known[place].visit
+        v = self.first_visit(u)
         if v == 0:
             return 0
-        self.forget(place)
+        forget(&self.units, u)
         while v:
             sibling = self.visits[v].sibling
             if self.leave(v) == FAILED:
@@ -520,18 +496,18 @@ cdef class Patterns:
         cdef uint32_t size
         if side.rows == NULL or r >= words(side.size_class):
             size = class_for(max(r + 1, u.count))
-            rows = <uint64_t **> self.new_block(size)
+            rows = <uint64_t **> take_block(&self.blocks, size, WORD)
             if rows == NULL:
                 return NULL
             if side.rows != NULL:
                 memcpy(rows, side.rows, 8 << side.size_class)
-                self.free_block(side.rows, side.size_class)
+                give_block(&self.blocks, side.rows, side.size_class)
             side.rows, side.size_class = rows, size
         row = side.rows[r]
         if row != NULL and width <= words(row[0]):
             return row
         size = class_for(max(width, ROW_HEAD + other.count))
-        cdef uint64_t *wider = <uint64_t *> self.new_block(size)
+        cdef uint64_t *wider = <uint64_t *> take_block(&self.blocks, size, WORD)
         if wider == NULL:
             return NULL
         if row == NULL:
@@ -540,7 +516,7 @@ cdef class Patterns:
             self.count_tuple()
         else:
             memcpy(wider, row, 8 << row[0])
-            self.free_block(row, <uint32_t> row[0])
+            give_block(&self.blocks, row, <uint32_t> row[0])
         wider[0] = size
         side.rows[r] = wider
         return wider
@@ -550,7 +526,7 @@ cdef class Patterns:
     cdef int leave(self, uint32_t v) noexcept nogil:
         """The visit ends. Whoever it has met keeps what it can complete alone."""
         cdef Visit *visit = &self.visits[v]
-        cdef uint32_t i, x, y
+        cdef uint32_t i, x
         cdef Touch *touch
         cdef int kind
         while visit.pairs:
@@ -559,22 +535,15 @@ cdef class Patterns:
         for i in range(visit.count):
             x = visit.starts[i].touch
             touch = &self.touches[x]
-            if touch.before:
-                self.touches[touch.before].after = touch.after
-            else:
-                self.locations[touch.location] = touch.after
-            if touch.after:
-                self.touches[touch.after].before = touch.before
+            take_out(&self.touches[0].link, sizeof(Touch), &self.locations[touch.location], x)
             for kind in range(2):
-                y = touch.waiting[kind]
-                if y:
-                    self.free_waiting_from(y)
-            touch.after, self.free_touches = self.free_touches, x
+                self.free_waiting(touch.waiting[kind])
+            give_slot(&self.touch_pool, self.touches, sizeof(Touch), x)
         self.alive -= visit.count
         if visit.starts != NULL:
-            self.free_block(visit.starts, visit.size_class)
-        self.take_out(visit)
-        visit.after, self.free_visits = self.free_visits, v
+            give_block(&self.blocks, visit.starts, visit.size_class)
+        take_out(&self.visits[0].link, sizeof(Visit), &self.sets[visit.set].visits, v)
+        give_slot(&self.visit_pool, self.visits, sizeof(Visit), v)
         return 0
 
     cdef int part(self, uint32_t link) noexcept nogil:
@@ -592,7 +561,7 @@ cdef class Patterns:
         self.free_rows(&pair.sides[1])
         self.unlink(pair, 0)
         self.unlink(pair, 1)
-        pair.after[0], self.free_pairs = self.free_pairs, p
+        give_slot(&self.pair_pool, self.pairs, sizeof(Pair), p)
         return outcome
 
     cdef int leave_as_unit(self, Side *side, uint32_t v, uint32_t partner) noexcept nogil:
@@ -658,19 +627,13 @@ cdef class Patterns:
         self, uint32_t x, int kind, uint64_t patterns, uint32_t other, uint32_t location
     ) noexcept nogil:
         """Complete these patterns when the touch is accessed so. False: no memory."""
-        cdef uint32_t y = self.free_waiting
-        cdef Touch *touch
+        cdef uint32_t y
+        cdef Touch *touch = &self.touches[x]
         if x == 0:
             return False
-        if y:
-            self.free_waiting = self.waiting[y].next
-        else:
-            if not has_room(<void **> &self.waiting, &self.waiting_room, <size_t> self.waiting_count + 2,
-                            sizeof(Waiting)):
-                return False
-            self.waiting_count += 1
-            y = self.waiting_count
-        touch = &self.touches[x]
+        y = take_slot(&self.waiting_pool, <void **> &self.waiting, sizeof(Waiting))
+        if y == NO_SLOT:
+            return False
         self.waiting[y].patterns, self.waiting[y].other, self.waiting[y].location = patterns, other, location
         self.waiting[y].next, touch.waiting[kind] = touch.waiting[kind], y
         touch.seen[kind] = 0
@@ -695,7 +658,7 @@ cdef class Patterns:
             ):
                 return FAILED
             y = entry.next
-        self.free_waiting_from(touch.waiting[kind])
+        self.free_waiting(touch.waiting[kind])
         touch.waiting[kind] = 0
         return 0
 
@@ -735,47 +698,40 @@ cdef class Patterns:
 
     cdef uint32_t visit_for(self, uint32_t t, uint32_t u, uint32_t s) noexcept nogil:
         """The unit's visit on the set; a new one, if there is none. 0: no memory."""
-        cdef uint32_t v, w = self.sets[s].visits, place
+        cdef uint32_t v, w = self.sets[s].visits, first
         if w and self.visits[w].unit == u:
             return w
-        place = self.place_of(u)
-        v = self.known[place].visit
+        v = first = self.first_visit(u)
         # It would be in both lists, so the shorter one tells: sets have many visits, or units visit many sets.
         while v and w:
             if self.visits[v].set == s:
                 return v
             if self.visits[w].unit == u:
                 return w
-            v, w = self.visits[v].sibling, self.visits[w].after
-        return self.new_visit(t, u, s, place)
+            v, w = self.visits[v].sibling, self.visits[w].link.after
+        return self.new_visit(t, u, s, first)
 
-    cdef uint32_t new_visit(self, uint32_t t, uint32_t u, uint32_t s, uint32_t place) noexcept nogil:
+    cdef inline uint32_t first_visit(self, uint32_t u) noexcept nogil:
+        """0: the unit has none."""
+        cdef uint32_t v = found(&self.units, u)
+        return 0 if v == NOT_FOUND else v
+
+    cdef uint32_t new_visit(self, uint32_t t, uint32_t u, uint32_t s, uint32_t sibling) noexcept nogil:
         """0: no memory."""
-        cdef uint32_t v = self.free_visits, w, last = 0
+        cdef uint32_t v = take_slot(&self.visit_pool, <void **> &self.visits, sizeof(Visit)), w, last = 0
         cdef Visit *visit
-        if v:
-            self.free_visits = self.visits[v].after
-        else:
-            if not has_room(<void **> &self.visits, &self.visit_room, <size_t> self.visit_count + 2, sizeof(Visit)):
-                return 0
-            self.visit_count += 1
-            v = self.visit_count
+        if v == NO_SLOT or not put(&self.units, u, v):
+            return 0
         visit = &self.visits[v]
         memset(visit, 0, sizeof(Visit))
-        visit.unit, visit.thread, visit.set, visit.version = u, t, s, 1
-        visit.sibling = self.known[place].visit
-        if visit.sibling == 0:
-            self.known_count += 1
-            self.most_units = max(self.most_units, self.known_count)
-        self.known[place].unit, self.known[place].visit = u, v
-        if 2 * self.known_count > self.known_mask and not self.enlarge_known():
-            return 0
+        visit.unit, visit.thread, visit.set, visit.version, visit.sibling = u, t, s, 1, sibling
+        self.most_units = max(self.most_units, self.units.used)
         w = self.sets[s].visits
         while w and self.visits[w].writes:
             if self.visits[w].thread != t and self.sets[s].matches < self.most and not self.new_pair(v, w):
                 return 0
-            last, w = w, self.visits[w].after
-        self.put_behind(v, last)
+            last, w = w, self.visits[w].link.after
+        put_behind(&self.visits[0].link, sizeof(Visit), &self.sets[s].visits, last, v)
         return v
 
     cdef bint becomes_writer(self, uint32_t v) noexcept nogil:
@@ -783,42 +739,19 @@ cdef class Patterns:
         cdef Visit *visit = &self.visits[v]
         cdef uint32_t w = self.sets[visit.set].visits
         visit.writes = True
-        self.take_out(visit)
-        self.put_behind(v, 0)
+        take_out(&self.visits[0].link, sizeof(Visit), &self.sets[visit.set].visits, v)
+        put_first(&self.visits[0].link, sizeof(Visit), &self.sets[visit.set].visits, v)
         while w:
             if not self.visits[w].writes and self.visits[w].thread != visit.thread and not self.new_pair(v, w):
                 return False
-            w = self.visits[w].after
+            w = self.visits[w].link.after
         return True
 
-    cdef void take_out(self, Visit *visit) noexcept nogil:
-        """Of the set's list."""
-        if visit.before:
-            self.visits[visit.before].after = visit.after
-        else:
-            self.sets[visit.set].visits = visit.after
-        if visit.after:
-            self.visits[visit.after].before = visit.before
-
-    cdef void put_behind(self, uint32_t v, uint32_t earlier) noexcept nogil:
-        """Into the set's list; 0: as the first."""
-        cdef Visit *visit = &self.visits[v]
-        cdef uint32_t *link = &self.visits[earlier].after if earlier else &self.sets[visit.set].visits
-        visit.before, visit.after = earlier, link[0]
-        if link[0]:
-            self.visits[link[0]].before = v
-        link[0] = v
-
     cdef bint new_pair(self, uint32_t v, uint32_t w) noexcept nogil:
-        cdef uint32_t p = self.free_pairs
+        cdef uint32_t p = take_slot(&self.pair_pool, <void **> &self.pairs, sizeof(Pair))
         cdef Pair *pair
-        if p:
-            self.free_pairs = self.pairs[p].after[0]
-        else:
-            if not has_room(<void **> &self.pairs, &self.pair_room, <size_t> self.pair_count + 2, sizeof(Pair)):
-                return False
-            self.pair_count += 1
-            p = self.pair_count
+        if p == NO_SLOT:
+            return False
         pair = &self.pairs[p]
         memset(pair, 0, sizeof(Pair))
         pair.visits[0], pair.visits[1] = v, w
@@ -849,8 +782,8 @@ cdef class Patterns:
             return
         for r in range(words(side.size_class)):
             if side.rows[r] != NULL:
-                self.free_block(side.rows[r], <uint32_t> side.rows[r][0])
-        self.free_block(side.rows, side.size_class)
+                give_block(&self.blocks, side.rows[r], <uint32_t> side.rows[r][0])
+        give_block(&self.blocks, side.rows, side.size_class)
 
     cdef inline uint32_t touch_of(self, uint32_t v, uint32_t l) noexcept nogil:
         cdef uint32_t x = self.locations[l], i = 0
@@ -860,7 +793,7 @@ cdef class Patterns:
                 return x
             if visit.starts[i].location == l:
                 return visit.starts[i].touch
-            x = self.touches[x].after
+            x = self.touches[x].link.after
             i += 1
         return 0
 
@@ -872,139 +805,65 @@ cdef class Patterns:
     cdef uint32_t new_touch(self, uint32_t v, uint32_t l) noexcept nogil:
         """0: no memory."""
         cdef Visit *visit = &self.visits[v]
-        cdef uint32_t x = self.free_touches
+        cdef uint32_t x
         cdef Start *starts
         cdef Touch *touch
         if visit.starts == NULL or 2 * visit.count >= words(visit.size_class):    # a start has two words
-            starts = <Start *> self.new_block(visit.size_class + 1 if visit.count else 3)
+            starts = <Start *> take_block(&self.blocks, visit.size_class + 1 if visit.count else 3, WORD)
             if starts == NULL:
                 return 0
             if visit.count:
                 memcpy(starts, visit.starts, 8 << visit.size_class)
-                self.free_block(visit.starts, visit.size_class)
+                give_block(&self.blocks, visit.starts, visit.size_class)
             visit.size_class = visit.size_class + 1 if visit.count else 3
             visit.starts = starts
-        if x:
-            self.free_touches = self.touches[x].after
-        else:
-            if not has_room(<void **> &self.touches, &self.touch_room, <size_t> self.touch_count + 2, sizeof(Touch)):
-                return 0
-            self.touch_count += 1
-            x = self.touch_count
+        x = take_slot(&self.touch_pool, <void **> &self.touches, sizeof(Touch))
+        if x == NO_SLOT:
+            return 0
         touch = &self.touches[x]
         memset(touch, 0, sizeof(Touch))
         touch.visit, touch.index, touch.location = v, visit.count, l
-        touch.after = self.locations[l]
-        if touch.after:
-            self.touches[touch.after].before = x
-        self.locations[l] = x
+        put_first(&self.touches[0].link, sizeof(Touch), &self.locations[l], x)
         visit.starts[visit.count].location, visit.starts[visit.count].touch = l, x
         visit.count += 1
         self.count_tuple()
         return x
 
-    cdef void free_waiting_from(self, uint32_t y) noexcept nogil:
-        cdef uint32_t last = y
-        self.alive -= 1
-        while self.waiting[last].next:
-            last = self.waiting[last].next
+    cdef void free_waiting(self, uint32_t y) noexcept nogil:
+        """A whole list of them."""
+        cdef uint32_t next
+        while y:
+            next = self.waiting[y].next
+            give_slot(&self.waiting_pool, self.waiting, sizeof(Waiting), y)
             self.alive -= 1
-        self.waiting[last].next, self.free_waiting = self.free_waiting, y
+            y = next
 
     cdef inline void count_tuple(self) noexcept nogil:
         self.created += 1
         self.alive += 1
         self.most_alive = max(self.most_alive, self.alive)
 
-    # ---- the table of units
-
-    cdef inline uint32_t place_of(self, uint32_t u) noexcept nogil:
-        """Where the unit is, or would be."""
-        cdef uint32_t place = home_of(u) & self.known_mask
-        while self.known[place].visit and self.known[place].unit != u:
-            place = (place + 1) & self.known_mask
-        return place
-
-    cdef void forget(self, uint32_t place) noexcept nogil:
-        """Take a unit out; those behind it that could not stand there come forward."""
-        cdef uint32_t mask = self.known_mask, at = place, home
-        self.known_count -= 1
-        while True:
-            at = (at + 1) & mask
-            if self.known[at].visit == 0:
-                break
-            home = home_of(self.known[at].unit) & mask
-            if ((at - home) & mask) >= ((at - place) & mask):
-                self.known[place] = self.known[at]
-                place = at
-        self.known[place].visit = 0
-
-    cdef bint enlarge_known(self) noexcept nogil:
-        cdef Known *old = self.known
-        cdef uint32_t places = self.known_mask + 1 if old else 0, i
-        cdef uint32_t more = max(2 * places, 64)
-        cdef Known *table = <Known *> malloc(more * sizeof(Known))
-        if table == NULL:
-            return False
-        memset(table, 0, more * sizeof(Known))
-        self.known, self.known_mask = table, more - 1
-        for i in range(places):
-            if old[i].visit:
-                self.known[self.place_of(old[i].unit)] = old[i]
-        free(old)
-        return True
-
-    # ---- blocks of 2 ** size_class words
-
-    cdef void *new_block(self, uint32_t size_class) noexcept nogil:
-        """Zeros. NULL: no memory."""
-        cdef void *block = self.free_blocks[size_class]
-        cdef size_t size = <size_t> 1 << size_class, chunk
-        if block != NULL:
-            self.free_blocks[size_class] = (<void **> block)[0]
-        else:
-            if size > self.cut_words:
-                chunk = max(size, <size_t> 1 << CHUNK_CLASS)
-                if not has_room(<void **> &self.chunks, &self.chunk_room, self.chunk_count + 1, sizeof(void *)):
-                    return NULL
-                block = malloc(8 * chunk)
-                if block == NULL:
-                    return NULL
-                self.chunks[self.chunk_count] = block
-                self.chunk_count += 1
-                self.cut, self.cut_words = <uint64_t *> block, chunk
-            block = self.cut
-            self.cut += size
-            self.cut_words -= size
-        memset(block, 0, 8 * size)
-        return block
-
-    cdef inline void free_block(self, void *block, uint32_t size_class) noexcept nogil:
-        (<void **> block)[0] = self.free_blocks[size_class]
-        self.free_blocks[size_class] = block
+    cdef void leave_out_0(self) noexcept nogil:
+        """Slots are numbered from 1."""
+        self.visit_pool.used = self.touch_pool.used = self.pair_pool.used = self.waiting_pool.used = 1
 
     cdef void drop(self) noexcept nogil:
         """Forget all but matches and counters."""
-        cdef size_t i
-        for i in range(self.chunk_count):
-            free(self.chunks[i])
-        free(self.chunks)
-        free(self.known)
+        free_blocks(&self.blocks)
+        free_map(&self.units)
         free(self.sets)
         free(self.locations)
         free(self.visits)
         free(self.touches)
         free(self.pairs)
         free(self.waiting)
-        self.chunks, self.known, self.sets, self.locations = NULL, NULL, NULL, NULL
-        self.visits, self.touches, self.pairs, self.waiting, self.cut = NULL, NULL, NULL, NULL, NULL
-        memset(self.free_blocks, 0, sizeof(self.free_blocks))
-        self.chunk_room = self.chunk_count = self.cut_words = self.set_room = self.location_room = 0
-        self.visit_room = self.touch_room = self.pair_room = self.waiting_room = 0
-        self.visit_count = self.touch_count = self.pair_count = self.waiting_count = 0
-        self.free_visits = self.free_touches = self.free_pairs = self.free_waiting = 0
-        self.known_mask = self.known_count = 0
-        self.alive = 0
+        self.sets, self.locations, self.visits, self.touches, self.pairs, self.waiting = NULL, NULL, NULL, NULL, NULL, NULL
+        self.set_room = self.location_room = self.alive = 0
+        memset(&self.visit_pool, 0, sizeof(Pool))
+        memset(&self.touch_pool, 0, sizeof(Pool))
+        memset(&self.pair_pool, 0, sizeof(Pool))
+        memset(&self.waiting_pool, 0, sizeof(Pool))
+        self.leave_out_0()
 
 
 cdef inline uint64_t *row_of(Side *side, uint32_t r) noexcept nogil:
@@ -1022,7 +881,3 @@ cdef inline uint32_t class_for(uint32_t needed) noexcept nogil:
     while words(size_class) < needed:
         size_class += 1
     return size_class
-
-
-cdef inline uint32_t home_of(uint32_t u) noexcept nogil:
-    return <uint32_t> (u * <uint32_t> 0x9E3779B1) >> 12 ^ u

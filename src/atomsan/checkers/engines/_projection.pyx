@@ -29,7 +29,7 @@ A witness goes back from a, along edges whose sources have n in their mask, unti
 Cycles that look the same (operation, site and region of each step) are one group, of which the first is kept and the
 others are counted. Where groups or the cycles of a set are many, those with long ways only count as `ungrouped`.
 
-Shadow state. A `Ref` names an access of a node; it is void once the node's slot has another age.
+Shadow state. A `Last` names an access of a node; it is void once the node's slot has another generation.
 
     places[x]          of location x on the first set that it was seen in; `next` leads to its other sets
         .writer        the last write
@@ -43,19 +43,13 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
-from atomsan.trace._memory cimport has_room
+from atomsan.trace._generations cimport Ref, begin_generation, end_generation, reference, refers_to, slot_of
+from atomsan.trace._hashing cimport Map, forget, found, free_map, put
+from atomsan.trace._links cimport Link, put_first, take_out
+from atomsan.trace._memory cimport has_room, prefetch
+from atomsan.trace._pools cimport Pool, give_slot, take_slot
 
 import numpy as np
-
-cdef extern from *:
-    """
-    #if defined(__GNUC__) || defined(__clang__)
-    #define atomsan_prefetch(address) __builtin_prefetch(address)
-    #else
-    #define atomsan_prefetch(address) ((void) (address))
-    #endif
-    """
-    void atomsan_prefetch(const void *address) noexcept nogil
 
 # Kinds of rows, see `checkers.units`.
 cdef enum: READ = 0
@@ -82,23 +76,22 @@ cdef struct Access:
     uint8_t op
 
 
-cdef struct Ref:
+cdef struct Last:            # the last access of some sort
     uint64_t event
-    uint32_t node
-    uint32_t age             # that of the slot; 0 is void, as is any but the slot's age now
+    Ref node
     uint32_t site
 
 
 cdef struct Listed:          # of a reader, in a list
-    Ref ref
-    uint32_t next            # place + 1; 0: the last
+    uint32_t next            # 0: the last
     uint32_t thread
+    Last read
 
 
 cdef struct Place:           # a location on a set
-    Ref writer
-    Ref reader
-    uint32_t others          # place + 1 in `listed`; 0: none
+    Last writer
+    Last reader
+    uint32_t others          # in `listed`; 0: none
     uint32_t set             # + 1; 0: not seen yet
     uint32_t next            # place + 1 in `more_places`: the location on another set
     uint32_t hashed          # 0, or `others` got long: each is in `readers`, and after so many more the void ones go
@@ -108,18 +101,18 @@ cdef struct Edge:
     Access first             # the access that leaves `source`
     Access second            # the access of `target` that it leads to
     uint32_t source, target
-    uint32_t out_before, out_after
-    uint32_t in_before, in_after      # `in_after` is also the link of free edges
+    Link outgoing            # in the list of the source
+    Link incoming            # in the list of the target
     bint by_thread           # the order of a thread's units, not a conflict
 
 
 cdef struct Node:
     Access latest            # of the unit on this set
-    uint32_t age             # of the slot: another one for each node that has it
+    uint32_t generation      # of the slot
     uint32_t unit, set, thread, region, transaction
     uint32_t refs            # how many references to it the places have
-    uint32_t outgoing, incoming       # the first edge of each list
-    uint32_t sibling         # the next node of the running unit; also the link of free slots
+    uint32_t outgoing, incoming       # the first edge of each list; 0: none
+    uint32_t sibling         # the next node of the running unit
     uint32_t mark            # the last search that came by
     uint32_t via             # of that search: the edge by which it goes on
     bint running
@@ -143,81 +136,6 @@ cdef struct Group:
     uint32_t set
 
 
-cdef struct Entry:
-    uint64_t key
-    uint32_t value           # + 1; 0: free
-
-
-cdef struct Map:             # open addressing; the size is a power of two and at most half of it is in use
-    Entry *entries
-    size_t size, used
-    int shift
-
-
-cdef inline size_t home(Map *map, uint64_t key) noexcept nogil:
-    return (key * <uint64_t> 0x9E3779B97F4A7C15) >> map.shift
-
-
-cdef inline uint32_t found(Map *map, uint64_t key) noexcept nogil:
-    cdef size_t at
-    if map.size == 0:
-        return NONE
-    at = home(map, key)
-    while map.entries[at].value:
-        if map.entries[at].key == key:
-            return map.entries[at].value - 1
-        at = (at + 1) & (map.size - 1)
-    return NONE
-
-
-cdef inline void put_new(Map *map, uint64_t key, uint32_t value) noexcept nogil:
-    cdef size_t at = home(map, key)
-    while map.entries[at].value and map.entries[at].key != key:
-        at = (at + 1) & (map.size - 1)
-    map.used += map.entries[at].value == 0
-    map.entries[at].key, map.entries[at].value = key, value + 1
-
-
-cdef bint put(Map *map, uint64_t key, uint32_t value) noexcept nogil:
-    """False: no memory."""
-    cdef Map wider
-    cdef size_t at
-    if 2 * (map.used + 1) > map.size:
-        wider.size = 2 * map.size if map.size else 64
-        wider.shift = map.shift - 1 if map.size else 58
-        wider.used = 0
-        wider.entries = <Entry *> calloc(wider.size, sizeof(Entry))
-        if wider.entries == NULL:
-            return False
-        for at in range(map.size):
-            if map.entries[at].value:
-                put_new(&wider, map.entries[at].key, map.entries[at].value - 1)
-        free(map.entries)
-        map[0] = wider
-    put_new(map, key, value)
-    return True
-
-
-cdef void take_out(Map *map, uint64_t key) noexcept nogil:
-    """What stands behind the gap and may stand in it moves up, so that no mark for "was here" is needed."""
-    cdef size_t mask = map.size - 1, gap, at
-    if map.size == 0:
-        return
-    gap = home(map, key)
-    while map.entries[gap].value and map.entries[gap].key != key:
-        gap = (gap + 1) & mask
-    if map.entries[gap].value == 0:
-        return
-    at = (gap + 1) & mask
-    while map.entries[at].value:
-        if ((at - home(map, map.entries[at].key)) & mask) >= ((at - gap) & mask):
-            map.entries[gap] = map.entries[at]
-            gap = at
-        at = (at + 1) & mask
-    map.entries[gap].value = 0
-    map.used -= 1
-
-
 cdef inline uint64_t mixed(uint64_t hashed, uint64_t value) noexcept nogil:
     hashed = (hashed ^ value) * <uint64_t> 0xFF51AFD7ED558CCD
     return hashed ^ (hashed >> 32)
@@ -229,24 +147,22 @@ cdef class Projection:
     cdef Listed *listed
     cdef Thread *threads
     cdef uint64_t *closed            # by set: edges that closed a cycle
-    cdef size_t place_room, more_room, more_count, listed_room, thread_room, closed_room
-    cdef uint32_t listed_count, free_listed
+    cdef size_t place_room, more_room, more_count, thread_room, closed_room
+    cdef Pool listed_pool
 
     cdef Node *nodes
+    cdef Pool node_pool
     cdef uint64_t *masks             # `words` for each node
     cdef uint32_t *stack             # as many as nodes
     cdef uint32_t *dead              # as many as nodes: also the queue of a search
     cdef uint64_t *covered           # one mask, see `give_up_covered`
-    cdef size_t node_room, mask_room, stack_room, dead_room, covered_room, words
-    cdef uint32_t node_count, free_nodes    # slots ever used, and those free again
+    cdef size_t mask_room, stack_room, dead_room, covered_room, words
 
     cdef Edge *edges
-    cdef size_t edge_room
-    cdef uint32_t edge_count, free_edges
+    cdef Pool edge_pool
 
-    cdef uint32_t *free_bits
-    cdef size_t bit_room, free_bit_count
-    cdef uint32_t bit_count
+    cdef uint32_t *bits              # of the masks: nothing but the slots of a pool
+    cdef Pool bit_pool
 
     cdef Map lasts, units, readers   # `readers`: by place and thread, the place in `listed`
     cdef Map known                   # the group of each look of a cycle
@@ -259,7 +175,7 @@ cdef class Projection:
     cdef uint64_t made, live, most_live, edges_made, edges_live, most_edges, searches, cycles, ungrouped
 
     def __cinit__(self, *, size_t most_groups=10_000):
-        self.free_nodes = self.free_edges = NONE
+        self.listed_pool.used = self.edge_pool.used = 1     # 0 is none
         self.words = 1
         self.most_groups = most_groups
         if not has_room(<void **> &self.covered, &self.covered_room, self.words, sizeof(uint64_t)):
@@ -277,11 +193,11 @@ cdef class Projection:
         free(self.stack)
         free(self.dead)
         free(self.edges)
-        free(self.free_bits)
-        free(self.lasts.entries)
-        free(self.units.entries)
-        free(self.readers.entries)
-        free(self.known.entries)
+        free(self.bits)
+        free_map(&self.lasts)
+        free_map(&self.units)
+        free_map(&self.readers)
+        free_map(&self.known)
         free(self.steps)
         free(self.ends)
         free(self.groups)
@@ -299,8 +215,8 @@ cdef class Projection:
         with nogil:
             for i in range(count):
                 if i + AHEAD < count and location[i + AHEAD] < self.place_room:
-                    atomsan_prefetch(&self.places[location[i + AHEAD]])
-                    atomsan_prefetch(&self.places[location[i + AHEAD]].set)     # it may be in the next line
+                    prefetch(&self.places[location[i + AHEAD]])
+                    prefetch(&self.places[location[i + AHEAD]].set)     # it may be in the next line
                 if kind[i] == END:
                     self.end_unit(unit[i])
                     continue
@@ -317,7 +233,7 @@ cdef class Projection:
     def finish(self):
         """No more rows: the units that run end."""
         cdef uint32_t n
-        for n in range(self.node_count):
+        for n in range(self.node_pool.used):
             if self.nodes[n].running:
                 self.end_unit(self.nodes[n].unit)
 
@@ -343,7 +259,7 @@ cdef class Projection:
             ):
                 # Nothing leads to it and it ends here, so it is on no cycle and needs no node.
                 if now.op == WRITE:
-                    place.writer.age = place.reader.age = 0
+                    place.writer.node = place.reader.node = 0
                 return 0
             n = self.begin(t, unit, s, region, transaction, now, n)
             if n == NONE:
@@ -367,17 +283,17 @@ cdef class Projection:
         return self.write(place, n, now) if now.op == WRITE else self.read(place, n, now)
 
     cdef int read(self, Place *place, uint32_t n, Access *now) noexcept nogil:
-        cdef Ref *own
-        cdef Ref old
+        cdef Last *own
+        cdef Last old
         cdef Access first
         if self.names(&place.writer, n) or self.names(&place.reader, n):
             return 0
         own = self.own_reader(place, self.nodes[n].thread)
         if own != NULL and self.names(own, n):
             return 0
-        if self.alive(&place.writer) and not self.is_beside(place.writer.node, n):
+        if self.alive(&place.writer) and not self.is_beside(slot_of(place.writer.node), n):
             self.access_of(&place.writer, now.location, WRITE, &first)
-            if self.connect(place.writer.node, &first, n, now, False):
+            if self.connect(slot_of(place.writer.node), &first, n, now, False):
                 return FAILED
         if own == NULL:
             own = self.new_reader(place, self.nodes[n].thread)
@@ -389,26 +305,28 @@ cdef class Projection:
         return 0
 
     cdef int write(self, Place *place, uint32_t n, Access *now) noexcept nogil:
-        cdef Ref old
+        cdef Last old
+        cdef Last *read
         cdef Access first
         cdef uint32_t at
-        if place.reader.age == 0 and place.others == 0 and self.names(&place.writer, n):
+        if place.reader.node == 0 and place.others == 0 and self.names(&place.writer, n):
             return 0
-        if self.alive(&place.writer) and not self.is_beside(place.writer.node, n):
+        if self.alive(&place.writer) and not self.is_beside(slot_of(place.writer.node), n):
             self.access_of(&place.writer, now.location, WRITE, &first)
-            if self.connect(place.writer.node, &first, n, now, False):
+            if self.connect(slot_of(place.writer.node), &first, n, now, False):
                 return FAILED
-        if self.alive(&place.reader) and not self.is_beside(place.reader.node, n):
+        if self.alive(&place.reader) and not self.is_beside(slot_of(place.reader.node), n):
             self.access_of(&place.reader, now.location, READ, &first)
-            if self.connect(place.reader.node, &first, n, now, False):
+            if self.connect(slot_of(place.reader.node), &first, n, now, False):
                 return FAILED
         at = place.others
         while at:
-            if self.alive(&self.listed[at - 1].ref) and not self.is_beside(self.listed[at - 1].ref.node, n):
-                self.access_of(&self.listed[at - 1].ref, now.location, READ, &first)
-                if self.connect(self.listed[at - 1].ref.node, &first, n, now, False):
+            read = &self.listed[at].read
+            if self.alive(read) and not self.is_beside(slot_of(read.node), n):
+                self.access_of(read, now.location, READ, &first)
+                if self.connect(slot_of(read.node), &first, n, now, False):
                     return FAILED
-            at = self.listed[at - 1].next
+            at = self.listed[at].next
         self.drop_readers(place)
         old = place.writer
         self.refer(&place.writer, n, now)
@@ -443,43 +361,43 @@ cdef class Projection:
 
     # ---- references
 
-    cdef inline bint alive(self, Ref *ref) noexcept nogil:
-        return ref.age != 0 and self.nodes[ref.node].age == ref.age
+    cdef inline bint alive(self, Last *last) noexcept nogil:
+        return last.node != 0 and refers_to(last.node, self.nodes[slot_of(last.node)].generation)
 
-    cdef inline bint names(self, Ref *ref, uint32_t n) noexcept nogil:
-        return ref.node == n and ref.age == self.nodes[n].age
+    cdef inline bint names(self, Last *last, uint32_t n) noexcept nogil:
+        return last.node == reference(n, self.nodes[n].generation)
 
-    cdef inline void access_of(self, Ref *ref, uint32_t location, uint8_t op, Access *access) noexcept nogil:
-        access.event, access.location, access.site, access.op = ref.event, location, ref.site, op
+    cdef inline void access_of(self, Last *last, uint32_t location, uint8_t op, Access *access) noexcept nogil:
+        access.event, access.location, access.site, access.op = last.event, location, last.site, op
 
-    cdef inline void refer(self, Ref *ref, uint32_t n, Access *now) noexcept nogil:
-        ref.event, ref.node, ref.age, ref.site = now.event, n, self.nodes[n].age, now.site
+    cdef inline void refer(self, Last *last, uint32_t n, Access *now) noexcept nogil:
+        last.event, last.node, last.site = now.event, reference(n, self.nodes[n].generation), now.site
         self.nodes[n].refs += 1
 
-    cdef inline void let_go(self, Ref *ref) noexcept nogil:
-        if self.alive(ref):
-            self.nodes[ref.node].refs -= 1
-            self.release(ref.node)
+    cdef inline void let_go(self, Last *last) noexcept nogil:
+        if self.alive(last):
+            self.nodes[slot_of(last.node)].refs -= 1
+            self.release(slot_of(last.node))
 
-    cdef Ref *own_reader(self, Place *place, uint32_t t) noexcept nogil:
+    cdef Last *own_reader(self, Place *place, uint32_t t) noexcept nogil:
         """The reader of thread t, or one that is void, or NULL."""
         cdef uint32_t at
-        if self.alive(&place.reader) and self.nodes[place.reader.node].thread == t:
+        if self.alive(&place.reader) and self.nodes[slot_of(place.reader.node)].thread == t:
             return &place.reader
         if place.hashed:
             at = found(&self.readers, self.reader_key(place, t))
             if at != NONE:
-                return &self.listed[at].ref
+                return &self.listed[at].read
         else:
             self.drop_void(place)
             at = place.others
             while at:
-                if self.listed[at - 1].thread == t:
-                    return &self.listed[at - 1].ref
-                at = self.listed[at - 1].next
+                if self.listed[at].thread == t:
+                    return &self.listed[at].read
+                at = self.listed[at].next
         return NULL if self.alive(&place.reader) else &place.reader
 
-    cdef Ref *new_reader(self, Place *place, uint32_t t) noexcept nogil:
+    cdef Last *new_reader(self, Place *place, uint32_t t) noexcept nogil:
         """NULL: no memory."""
         cdef uint32_t at, count
         if place.hashed == 1 or not place.hashed:
@@ -490,23 +408,18 @@ cdef class Projection:
                 if not self.hash_readers(place):
                     return NULL
                 place.hashed = count + 1
-        if self.free_listed:
-            at = self.free_listed - 1
-            self.free_listed = self.listed[at].next
-        else:
-            at = self.listed_count
-            if not has_room(<void **> &self.listed, &self.listed_room, <size_t> at + 1, sizeof(Listed)):
-                return NULL
-            self.listed_count += 1
-        self.listed[at].ref.age = 0
+        at = take_slot(&self.listed_pool, <void **> &self.listed, sizeof(Listed))
+        if at == NONE:
+            return NULL
+        self.listed[at].read.node = 0
         self.listed[at].thread = t
         self.listed[at].next = place.others
-        place.others = at + 1
+        place.others = at
         if place.hashed:
             place.hashed -= 1
             if not put(&self.readers, self.reader_key(place, t), at):
                 return NULL
-        return &self.listed[at].ref
+        return &self.listed[at].read
 
     cdef inline uint64_t reader_key(self, Place *place, uint32_t t) noexcept nogil:
         cdef uint64_t number
@@ -519,38 +432,36 @@ cdef class Projection:
     cdef bint hash_readers(self, Place *place) noexcept nogil:
         cdef uint32_t at = place.others
         while at:
-            if not put(&self.readers, self.reader_key(place, self.listed[at - 1].thread), at - 1):
+            if not put(&self.readers, self.reader_key(place, self.listed[at].thread), at):
                 return False
-            at = self.listed[at - 1].next
+            at = self.listed[at].next
         return True
 
     cdef uint32_t drop_void(self, Place *place) noexcept nogil:
-        """Those of `others` that are void go; gives how many stay."""
+        """Drop those of `others` that are void; gives how many stay."""
         cdef uint32_t *link = &place.others
         cdef uint32_t count = 0
         while link[0]:
-            if self.alive(&self.listed[link[0] - 1].ref):
+            if self.alive(&self.listed[link[0]].read):
                 count += 1
-                link = &self.listed[link[0] - 1].next
+                link = &self.listed[link[0]].next
             else:
                 self.drop_reader(place, link)
         return count
 
     cdef inline void drop_reader(self, Place *place, uint32_t *link) noexcept nogil:
         cdef uint32_t at = link[0]
-        cdef Listed *listed = &self.listed[at - 1]
         if place.hashed:
-            take_out(&self.readers, self.reader_key(place, listed.thread))
-        link[0] = listed.next
-        listed.next = self.free_listed
-        self.free_listed = at
+            forget(&self.readers, self.reader_key(place, self.listed[at].thread))
+        link[0] = self.listed[at].next
+        give_slot(&self.listed_pool, self.listed, sizeof(Listed), at)
 
     cdef inline void drop_readers(self, Place *place) noexcept nogil:
-        cdef Ref old = place.reader
-        place.reader.age = 0
+        cdef Last old = place.reader
+        place.reader.node = 0
         self.let_go(&old)
         while place.others:
-            old = self.listed[place.others - 1].ref
+            old = self.listed[place.others].read
             self.drop_reader(place, &place.others)
             self.let_go(&old)
         place.hashed = 0
@@ -581,24 +492,18 @@ cdef class Projection:
         return n if put(&self.lasts, <uint64_t> s << 32 | t, n) else NONE
 
     cdef uint32_t new_node(self) noexcept nogil:
-        cdef uint32_t n = self.free_nodes
+        cdef uint32_t n = take_slot(&self.node_pool, <void **> &self.nodes, sizeof(Node))
         cdef Node *node
-        if n != NONE:
-            self.free_nodes = self.nodes[n].sibling
-        else:
-            n = self.node_count
-            if not (
-                has_room(<void **> &self.nodes, &self.node_room, <size_t> n + 1, sizeof(Node))
-                and has_room(<void **> &self.masks, &self.mask_room, (<size_t> n + 1) * self.words, sizeof(uint64_t))
-                and has_room(<void **> &self.stack, &self.stack_room, <size_t> n + 1, 4)
-                and has_room(<void **> &self.dead, &self.dead_room, <size_t> n + 1, 4)
-            ):
-                return NONE
-            self.nodes[n].age = 1
-            self.node_count += 1
+        if n == NONE or not (
+            has_room(<void **> &self.masks, &self.mask_room, (<size_t> n + 1) * self.words, sizeof(uint64_t))
+            and has_room(<void **> &self.stack, &self.stack_room, <size_t> n + 1, 4)
+            and has_room(<void **> &self.dead, &self.dead_room, <size_t> n + 1, 4)
+        ):
+            return NONE
         node = &self.nodes[n]
-        node.refs = node.mark = 0
-        node.outgoing = node.incoming = node.sibling = NONE
+        begin_generation(&node.generation)
+        node.refs = node.mark = node.outgoing = node.incoming = 0
+        node.sibling = NONE
         memset(&self.masks[n * self.words], 0, self.words * sizeof(uint64_t))
         self.made += 1
         self.live += 1
@@ -609,19 +514,16 @@ cdef class Projection:
     cdef void free_node(self, uint32_t n) noexcept nogil:
         cdef Node *node = &self.nodes[n]
         if node.last:
-            take_out(&self.lasts, <uint64_t> node.set << 32 | node.thread)
-        node.age += 1
-        if node.age == 0:
-            node.age = 1
-        node.sibling = self.free_nodes
-        self.free_nodes = n
+            forget(&self.lasts, <uint64_t> node.set << 32 | node.thread)
+        if end_generation(&node.generation):
+            give_slot(&self.node_pool, self.nodes, sizeof(Node), n)
         self.live -= 1
 
     cdef void end_unit(self, uint32_t unit) noexcept nogil:
         cdef uint32_t n = found(&self.units, unit), sibling
         if n == NONE:
             return
-        take_out(&self.units, unit)
+        forget(&self.units, unit)
         while n != NONE:
             sibling = self.nodes[n].sibling
             self.end(n)
@@ -637,7 +539,7 @@ cdef class Projection:
             self.dead[count] = n
             count += 1
         for i in range(count):
-            while self.nodes[self.dead[i]].outgoing != NONE:
+            while self.nodes[self.dead[i]].outgoing:
                 self.cut(self.nodes[self.dead[i]].outgoing)
         for i in range(count):
             self.free_node(self.dead[i])
@@ -645,8 +547,7 @@ cdef class Projection:
             self.release(n)
         thread.running -= 1
         if thread.running == 0:
-            self.free_bits[self.free_bit_count] = thread.bit
-            self.free_bit_count += 1
+            give_slot(&self.bit_pool, self.bits, sizeof(uint32_t), thread.bit)
 
     cdef size_t take_back(self, uint32_t n) noexcept nogil:
         """Remove n from the masks of what it leads to. In `dead`: those that go for it, gives how many."""
@@ -658,7 +559,7 @@ cdef class Projection:
         while waiting:
             waiting -= 1
             e = self.nodes[self.stack[waiting]].outgoing
-            while e != NONE:
+            while e:
                 n = self.edges[e].target
                 if self.masks[n * self.words + word] & bit:
                     self.masks[n * self.words + word] &= ~bit
@@ -667,7 +568,7 @@ cdef class Projection:
                     if not self.nodes[n].running and self.is_free(n):
                         self.dead[count] = n
                         count += 1
-                e = self.edges[e].out_after
+                e = self.edges[e].outgoing.after
         return count
 
     cdef inline bint is_free(self, uint32_t n) noexcept nogil:
@@ -681,7 +582,7 @@ cdef class Projection:
     cdef inline bint is_useless(self, uint32_t n) noexcept nogil:
         """It leads nowhere and never will."""
         cdef Node *node = &self.nodes[n]
-        return node.refs == 0 and not node.running and not node.last and node.outgoing == NONE
+        return node.refs == 0 and not node.running and not node.last and node.outgoing == 0
 
     cdef void release(self, uint32_t n) noexcept nogil:
         """Forget the node if it is useless, and those before it that become so by this."""
@@ -693,7 +594,7 @@ cdef class Projection:
         while waiting:
             waiting -= 1
             n = self.stack[waiting]
-            while self.nodes[n].incoming != NONE:
+            while self.nodes[n].incoming:
                 e = self.nodes[n].incoming
                 source = self.edges[e].source
                 self.cut(e)
@@ -709,27 +610,20 @@ cdef class Projection:
         thread.running += 1
         if thread.running > 1:
             return True
-        if self.free_bit_count:
-            self.free_bit_count -= 1
-            thread.bit = self.free_bits[self.free_bit_count]
-            return True
-        thread.bit = self.bit_count
-        self.bit_count += 1
-        if not has_room(<void **> &self.free_bits, &self.bit_room, self.bit_count, 4):
-            return False
-        return self.bit_count <= 64 * self.words or self.widen()
+        thread.bit = take_slot(&self.bit_pool, <void **> &self.bits, sizeof(uint32_t))
+        return thread.bit != NONE and (thread.bit < 64 * self.words or self.widen())
 
     cdef bint widen(self) noexcept nogil:
         """More threads run units than the masks have bits."""
         cdef size_t words = 2 * self.words, n
-        cdef uint64_t *masks = <uint64_t *> calloc(self.node_room * words, sizeof(uint64_t))
+        cdef uint64_t *masks = <uint64_t *> calloc(self.node_pool.room * words, sizeof(uint64_t))
         if masks == NULL or not has_room(<void **> &self.covered, &self.covered_room, words, sizeof(uint64_t)):
             free(masks)
             return False
-        for n in range(self.node_count):
+        for n in range(self.node_pool.used):
             memcpy(&masks[n * words], &self.masks[n * self.words], self.words * sizeof(uint64_t))
         free(self.masks)
-        self.masks, self.mask_room, self.words = masks, self.node_room * words, words
+        self.masks, self.mask_room, self.words = masks, self.node_pool.room * words, words
         return True
 
     # ---- edges
@@ -793,9 +687,9 @@ cdef class Projection:
         that of a does. What leads to it is what leads to a.
         """
         cdef Edge *edge
-        while not self.nodes[a].running and self.nodes[a].incoming != NONE:
+        while not self.nodes[a].running and self.nodes[a].incoming:
             edge = &self.edges[self.nodes[a].incoming]
-            if edge.in_after != NONE or edge.source == n or edge.by_thread != by_thread:
+            if edge.incoming.after or edge.source == n or edge.by_thread != by_thread:
                 break
             if not by_thread and (edge.first.location != now.location or not (edge.first.op | now.op)):
                 break
@@ -810,33 +704,33 @@ cdef class Projection:
         cdef uint32_t e = self.nodes[n].incoming
         cdef size_t count = 0
         cdef Edge *edge
-        while e != NONE and count < FEW:
+        while e and count < FEW:
             edge = &self.edges[e]
             if edge.source == a and edge.first.location == first.location and edge.second.location == second.location:
                 if edge.first.op == first.op and edge.second.op == second.op:
                     return False
-            e = edge.in_after
+            e = edge.incoming.after
             count += 1
-        return e == NONE
+        return e == 0
 
     cdef void give_up_covered(self, uint32_t a, uint32_t n) noexcept nogil:
         """Cut edges into n that are needless beside that from a and those from running units, which all stay."""
         cdef uint32_t e = self.nodes[n].incoming, following, source
         cdef size_t count = 0, w
-        if e == NONE:
+        if e == 0:
             return
         for w in range(self.words):
             self.covered[w] = self.masks[a * self.words + w] | self.own_bit(a, w)
-        while e != NONE and count < FEW:
+        while e and count < FEW:
             source = self.edges[e].source
             if self.nodes[source].running:
                 for w in range(self.words):
                     self.covered[w] |= self.masks[source * self.words + w] | self.own_bit(source, w)
-            e = self.edges[e].in_after
+            e = self.edges[e].incoming.after
             count += 1
         e = self.nodes[n].incoming
-        while e != NONE and count:
-            following = self.edges[e].in_after
+        while e and count:
+            following = self.edges[e].incoming.after
             source = self.edges[e].source
             if not self.nodes[source].running and self.is_covered(source):
                 self.cut(e)
@@ -854,34 +748,24 @@ cdef class Projection:
         while waiting:
             waiting -= 1
             e = self.nodes[self.stack[waiting]].outgoing
-            while e != NONE:
+            while e:
                 target = self.edges[e].target
                 if self.adds(a, target):
                     for w in range(self.words):
                         self.masks[target * self.words + w] |= self.masks[a * self.words + w] | self.own_bit(a, w)
                     self.stack[waiting] = target
                     waiting += 1
-                e = self.edges[e].out_after
+                e = self.edges[e].outgoing.after
 
     cdef bint new_edge(self, uint32_t a, Access *first, uint32_t n, Access *second, bint by_thread) noexcept nogil:
-        cdef uint32_t e = self.free_edges
+        cdef uint32_t e = take_slot(&self.edge_pool, <void **> &self.edges, sizeof(Edge))
         cdef Edge *edge
-        if e != NONE:
-            self.free_edges = self.edges[e].in_after
-        else:
-            e = self.edge_count
-            if not has_room(<void **> &self.edges, &self.edge_room, <size_t> e + 1, sizeof(Edge)):
-                return False
-            self.edge_count += 1
+        if e == NONE:
+            return False
         edge = &self.edges[e]
         edge.first, edge.second, edge.source, edge.target, edge.by_thread = first[0], second[0], a, n, by_thread
-        edge.out_before = edge.in_before = NONE
-        edge.out_after, edge.in_after = self.nodes[a].outgoing, self.nodes[n].incoming
-        if edge.out_after != NONE:
-            self.edges[edge.out_after].out_before = e
-        if edge.in_after != NONE:
-            self.edges[edge.in_after].in_before = e
-        self.nodes[a].outgoing = self.nodes[n].incoming = e
+        put_first(&self.edges[0].outgoing, sizeof(Edge), &self.nodes[a].outgoing, e)
+        put_first(&self.edges[0].incoming, sizeof(Edge), &self.nodes[n].incoming, e)
         self.edges_made += 1
         self.edges_live += 1
         if self.edges_live > self.most_edges:
@@ -890,20 +774,9 @@ cdef class Projection:
 
     cdef void cut(self, uint32_t e) noexcept nogil:
         cdef Edge *edge = &self.edges[e]
-        if edge.out_before == NONE:
-            self.nodes[edge.source].outgoing = edge.out_after
-        else:
-            self.edges[edge.out_before].out_after = edge.out_after
-        if edge.out_after != NONE:
-            self.edges[edge.out_after].out_before = edge.out_before
-        if edge.in_before == NONE:
-            self.nodes[edge.target].incoming = edge.in_after
-        else:
-            self.edges[edge.in_before].in_after = edge.in_after
-        if edge.in_after != NONE:
-            self.edges[edge.in_after].in_before = edge.in_before
-        edge.in_after = self.free_edges
-        self.free_edges = e
+        take_out(&self.edges[0].outgoing, sizeof(Edge), &self.nodes[edge.source].outgoing, e)
+        take_out(&self.edges[0].incoming, sizeof(Edge), &self.nodes[edge.target].incoming, e)
+        give_slot(&self.edge_pool, self.edges, sizeof(Edge), e)
         self.edges_live -= 1
 
     # ---- cycles
@@ -923,12 +796,12 @@ cdef class Projection:
         if self.edges[self.nodes[n].via].target != a:
             return self.keep_cycle(a, first, n, now)
         e = self.nodes[a].incoming
-        while e != NONE:
+        while e:
             if self.edges[e].source == n:
                 self.nodes[n].via = e
                 if self.keep_cycle(a, first, n, now) == FAILED:
                     return FAILED
-            e = self.edges[e].in_after
+            e = self.edges[e].incoming.after
         return 0
 
     cdef int keep_cycle(self, uint32_t a, Access *first, uint32_t n, Access *now) noexcept nogil:
@@ -974,7 +847,7 @@ cdef class Projection:
         self.searches += 1
         self.search += 1
         if self.search == 0:
-            for source in range(self.node_count):
+            for source in range(self.node_pool.used):
                 self.nodes[source].mark = 0
             self.search = 1
         self.nodes[a].mark = self.search
@@ -982,7 +855,7 @@ cdef class Projection:
         while done < count and done < most:
             e = self.nodes[self.dead[done]].incoming
             done += 1
-            while e != NONE:
+            while e:
                 source = self.edges[e].source
                 if source == n or (self.nodes[source].mark != self.search and self.leads(n, source)):
                     self.nodes[source].mark = self.search
@@ -991,7 +864,7 @@ cdef class Projection:
                         return True
                     self.dead[count] = source
                     count += 1
-                e = self.edges[e].in_after
+                e = self.edges[e].incoming.after
         return False
 
     cdef bint write_steps(self, uint32_t a, Access *first, uint32_t n, Access *now) noexcept nogil:

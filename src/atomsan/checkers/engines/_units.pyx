@@ -10,7 +10,7 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
 
-from atomsan.trace._memory cimport grown, has_room
+from atomsan.trace._memory cimport ensure_room, has_room
 from atomsan.trace._ops cimport BEGIN, END, READ, WRITE
 
 import numpy as np
@@ -59,7 +59,7 @@ cdef class UnitFinder:
     """
 
     cdef ThreadRow *threads
-    cdef size_t thread_count
+    cdef size_t thread_room
     cdef Row *rows
     cdef size_t row_count
     cdef size_t row_room
@@ -84,7 +84,7 @@ cdef class UnitFinder:
 
     def __dealloc__(self):
         cdef size_t t
-        for t in range(self.thread_count):
+        for t in range(self.thread_room):
             free(self.threads[t].open)
             free(self.threads[t].lanes)
         free(self.threads)
@@ -92,12 +92,7 @@ cdef class UnitFinder:
 
     def grow(self, size_t threads):
         """Take note of how many threads there are now."""
-        if threads > self.thread_count:
-            threads += threads // 2
-            self.threads = <ThreadRow *> grown(
-                self.threads, self.thread_count * sizeof(ThreadRow), threads * sizeof(ThreadRow)
-            )
-            self.thread_count = threads
+        ensure_room(<void **> &self.threads, &self.thread_room, threads, sizeof(ThreadRow))
 
     def know(self, offsets, sets, kinds, on, parts, same, back):
         """What there is to know of the locations, sets and regions so far.
@@ -136,7 +131,7 @@ cdef class UnitFinder:
         self.parts = &part_view[0] if part_view.shape[0] else NULL
         self.same = &same_view[0] if same_view.shape[0] else NULL
         self.back = &back_view[0] if back_view.shape[0] else NULL
-        for t in range(self.thread_count):
+        for t in range(self.thread_room):
             self.threads[t].is_known = False
 
     def feed(self, batch, const uint64_t[::1] events=None):

@@ -24,7 +24,7 @@ events outside regions share nodes. Departures, and why:
 - *Contraction*, the filter of DoubleChecker: `contract` makes one node of a cycle in place of stopping at it, and
   locations are hashed. See `checkers.doublechecker`.
 
-Shadow state. A `Ref` names an event of a transaction; it is void once the node's slot has another age.
+Shadow state. A `Last` names an event of a transaction; it is void once the node's slot has another generation.
 
     threads[t].current    the node of t's open region, or NONE                                  the paper's C(t)
     threads[t].last       t's last transaction, with one of its events: the begin of the open region, the end, or the
@@ -41,20 +41,12 @@ while its target may be running, else in `settled`: only the former can get the 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, qsort
 
-from atomsan.trace._memory cimport has_room
+from atomsan.trace._generations cimport Ref, begin_generation, end_generation, reference, refers_to, slot_of
+from atomsan.trace._memory cimport ensure_room, has_room, prefetch
 from atomsan.trace._ops cimport ACQUIRE, BEGIN, END, FORK, INNER, JOIN, NOTHING, POST, READ, RELEASE, TAKE, WRITE
+from atomsan.trace._pools cimport Pool, give_slot, take_slot
 
 import numpy as np
-
-cdef extern from *:
-    """
-    #if defined(__GNUC__) || defined(__clang__)
-    #define atomsan_prefetch(address) __builtin_prefetch(address)
-    #else
-    #define atomsan_prefetch(address) ((void) (address))
-    #endif
-    """
-    void atomsan_prefetch(const void *address) noexcept nogil
 
 cdef enum:
     WRITE_READ, READ_WRITE, WRITE_WRITE, LOCK, FORKS, JOINS, HAND_OVER, PROGRAM_ORDER
@@ -73,28 +65,26 @@ cdef struct Event:
     uint8_t op
 
 
-cdef struct Ref:
+cdef struct Last:            # the last event of some sort
     uint64_t event
-    uint32_t node
-    uint32_t age             # that of the slot; 0 is void, as is any but the slot's age now
+    Ref node
     uint32_t site
 
 
-cdef struct Listed:          # of a reader or a poster, in a list
-    Ref ref
-    uint32_t next            # place + 1; 0: the last
+cdef struct Listed:          # a read or a post, in a list
+    uint32_t next            # 0: the last
+    Last last
 
 
 cdef struct Location:
-    Ref writer
-    Ref reader
-    uint32_t others          # place + 1 in `listed`; 0: none
+    Last writer
+    Last reader
+    uint32_t others          # in `listed`; 0: none
 
 
 cdef struct Thread:
     Event last
-    uint32_t last_node
-    uint32_t last_age
+    Ref last_node
     uint32_t current
     uint32_t number          # of regions begun
     bint started             # it had an event
@@ -119,9 +109,9 @@ cdef struct Node:
     uint64_t begin           # its first event
     uint64_t end             # the last event of its region, or its own; if contracting, that of the last event in it
     uint64_t arrival         # of the search for a witness: the event by which it was reached
-    uint32_t age
+    uint32_t generation      # of the slot
     uint32_t root            # itself, or a node of its contracted cycle, nearer to the one that stands for it
-    uint32_t before, after   # in the order; `after` is also the link of free slots and of those being collected
+    uint32_t before, after   # in the order; `after` is also the link of those being collected
     uint32_t incoming        # how many edges lead to it
     uint32_t running         # transactions in it that have not ended
     uint32_t open, settled   # lists of edges
@@ -154,24 +144,22 @@ cdef int by_label(const void *a, const void *b) noexcept nogil:
 cdef class Velodrome:
     cdef Thread *threads
     cdef Location *locations
-    cdef Ref *locks
-    cdef uint32_t *posts             # place + 1 of the first in `listed`
+    cdef Last *locks
+    cdef uint32_t *posts             # the first of its list in `listed`; 0: none
     cdef size_t thread_room, location_room, lock_room, post_room
 
     cdef Node *nodes
+    cdef Pool node_pool
     cdef Labelled *moved             # as many as nodes: the nodes a search has come by, and then their order
     cdef uint32_t *queue             # as many as nodes
-    cdef size_t node_room, moved_room, queue_room
-    cdef uint32_t node_count, free_nodes    # slots ever used, and those free again
+    cdef size_t moved_room, queue_room
     cdef uint32_t first_node, last_node     # of the order
 
     cdef Edge *edges
-    cdef size_t edge_room
-    cdef uint32_t edge_count, free_edges
+    cdef Pool edge_pool
 
     cdef Listed *listed
-    cdef size_t listed_room
-    cdef uint32_t listed_count, free_listed
+    cdef Pool listed_pool
 
     cdef Range *ranges               # of collected nodes that were kept
     cdef size_t range_room, range_count
@@ -192,10 +180,10 @@ cdef class Velodrome:
         """`gap_bits` is there for tests: with few bits labels run out all the time."""
         self.contract, self.bucket_bits = contract, bucket_bits
         self.gap, self.highest = 1ULL << gap_bits, 1ULL << (2 * gap_bits - 2)
-        self.first_node = self.last_node = self.free_nodes = self.free_edges = NONE
+        self.first_node = self.last_node = NONE
+        self.listed_pool.used = 1        # 0 is none
         cdef size_t buckets = 1 << bucket_bits if bucket_bits else 0
-        if not has_room(<void **> &self.locations, &self.location_room, buckets, sizeof(Location)):
-            raise MemoryError
+        ensure_room(<void **> &self.locations, &self.location_room, buckets, sizeof(Location))
 
     def __dealloc__(self):
         free(self.threads)
@@ -219,13 +207,10 @@ cdef class Velodrome:
         cdef size_t known = self.thread_room
         if self.bucket_bits:
             locations = 0
-        if not (
-            has_room(<void **> &self.threads, &self.thread_room, threads, sizeof(Thread))
-            and has_room(<void **> &self.locations, &self.location_room, locations, sizeof(Location))
-            and has_room(<void **> &self.locks, &self.lock_room, locks, sizeof(Ref))
-            and has_room(<void **> &self.posts, &self.post_room, handovers, 4)
-        ):
-            raise MemoryError
+        ensure_room(<void **> &self.threads, &self.thread_room, threads, sizeof(Thread))
+        ensure_room(<void **> &self.locations, &self.location_room, locations, sizeof(Location))
+        ensure_room(<void **> &self.locks, &self.lock_room, locks, sizeof(Last))
+        ensure_room(<void **> &self.posts, &self.post_room, handovers, sizeof(uint32_t))
         for t in range(known, self.thread_room):
             self.threads[<size_t> t].current = NONE
 
@@ -251,7 +236,7 @@ cdef class Velodrome:
         with nogil:
             for i in range(count):
                 if i + AHEAD < count and ops[i + AHEAD] <= WRITE:
-                    atomsan_prefetch(&self.locations[self.bucket(targets[i + AHEAD])])
+                    prefetch(&self.locations[self.bucket(targets[i + AHEAD])])
                 o = ops[i]
                 if o >= NOTHING:
                     if o == SKIPPED:
@@ -344,15 +329,13 @@ cdef class Velodrome:
 
     cdef inline void set_last(self, Thread *thread, uint32_t n, Event *now) noexcept nogil:
         thread.last = now[0]
-        thread.last_node, thread.last_age = n, self.nodes[n].age
+        thread.last_node = self.ref_to(n)
         thread.started = True
 
     cdef inline uint32_t last_of(self, uint32_t t) noexcept nogil:
         """The node of the thread's last transaction, or of its fork, if it is alive."""
-        cdef Thread *thread = &self.threads[t]
-        if thread.last_age and self.nodes[thread.last_node].age == thread.last_age:
-            return thread.last_node
-        return NONE
+        cdef Ref last = self.threads[t].last_node
+        return slot_of(last) if self.alive(last) else <uint32_t> NONE
 
     cdef int after_last(self, uint32_t t, uint32_t n, Event *now) noexcept nogil:
         cdef Thread *thread = &self.threads[t]
@@ -383,9 +366,9 @@ cdef class Velodrome:
 
     cdef bint any_other(self, uint32_t place, uint32_t t, uint32_t own) noexcept nogil:
         while place:
-            if self.other(&self.listed[place - 1].ref, t, own):
+            if self.other(&self.listed[place].last, t, own):
                 return True
-            place = self.listed[place - 1].next
+            place = self.listed[place].next
         return False
 
     cdef int connect(self, uint32_t t, uint32_t n, Event *now) noexcept nogil:
@@ -398,7 +381,7 @@ cdef class Velodrome:
             return self.edge_from(&x.writer, WRITE, n, now, WRITE_READ)
         if now.op == WRITE:
             x = &self.locations[self.bucket(now.target)]
-            if x.others == 0 and not self.alive(&x.reader):
+            if x.others == 0 and not self.alive(x.reader.node):
                 return self.edge_from(&x.writer, WRITE, n, now, WRITE_WRITE)
             # a reader that is alive has the writer before it
             outcome = self.edge_from(&x.reader, READ, n, now, READ_WRITE)
@@ -413,47 +396,46 @@ cdef class Velodrome:
         if now.op == JOIN:
             child = &self.threads[now.target]
             if child.started and self.last_of(now.target) != NONE:
-                return self.add_edge(child.last_node, &child.last, n, now, JOINS)
+                return self.add_edge(slot_of(child.last_node), &child.last, n, now, JOINS)
         return 0
 
     cdef int edges_from(self, uint32_t place, uint8_t op, uint32_t n, Event *now, uint8_t kind) noexcept nogil:
         """From all in a list. A cycle does not end it: the next edge may close one that increases."""
         cdef int outcome = 0
         while place:
-            outcome |= self.edge_from(&self.listed[place - 1].ref, op, n, now, kind)
-            place = self.listed[place - 1].next
+            outcome |= self.edge_from(&self.listed[place].last, op, n, now, kind)
+            place = self.listed[place].next
         return outcome
 
-    cdef inline int edge_from(self, Ref *ref, uint8_t op, uint32_t n, Event *now, uint8_t kind) noexcept nogil:
+    cdef inline int edge_from(self, Last *last, uint8_t op, uint32_t n, Event *now, uint8_t kind) noexcept nogil:
         cdef Event source
-        if not self.alive(ref) or self.nodes[ref.node].thread == self.nodes[n].thread:
+        if not self.alive(last.node) or self.nodes[slot_of(last.node)].thread == self.nodes[n].thread:
             return 0
-        source.event, source.op, source.target, source.site = ref.event, op, now.target, ref.site
-        return self.add_edge(ref.node, &source, n, now, kind)
+        source.event, source.op, source.target, source.site = last.event, op, now.target, last.site
+        return self.add_edge(slot_of(last.node), &source, n, now, kind)
 
     cdef int record(self, uint32_t t, uint32_t n, Event *now) noexcept nogil:
         """Leave the event where later ones look for it."""
         cdef Location *x
         if now.op == READ:
             x = &self.locations[self.bucket(now.target)]
-            if x.writer.node == n and self.alive(&x.writer):
+            if x.writer.node == self.ref_to(n):
                 return 0         # who comes after the write comes after the read
-            if x.others == 0 and (not self.alive(&x.reader) or self.nodes[x.reader.node].thread == t):
-                self.set_ref(&x.reader, n, now)
+            if x.others == 0 and self.is_replaced(&x.reader, t):
+                self.set(&x.reader, n, now)
                 return 0
             return self.record_reader(x, t, n, now)
         if now.op == WRITE:
             x = &self.locations[self.bucket(now.target)]
-            self.set_ref(&x.writer, n, now)
-            x.reader.age = 0
+            self.set(&x.writer, n, now)
+            x.reader.node = 0
             if x.others:
                 self.free_list(&x.others)
         elif now.op == RELEASE:
-            self.set_ref(&self.locks[now.target], n, now)
+            self.set(&self.locks[now.target], n, now)
         elif now.op == FORK:
             self.threads[now.target].last = now[0]
-            self.threads[now.target].last_node = n
-            self.threads[now.target].last_age = self.nodes[n].age
+            self.threads[now.target].last_node = self.ref_to(n)
         elif now.op == POST:
             return self.list(&self.posts[now.target], t, n, now)
         return 0
@@ -465,84 +447,75 @@ cdef class Velodrome:
         return 0
 
     cdef int record_reader(self, Location *x, uint32_t t, uint32_t n, Event *now) noexcept nogil:
-        if not self.alive(&x.reader) or self.nodes[x.reader.node].thread == t:
-            self.set_ref(&x.reader, n, now)
+        if self.is_replaced(&x.reader, t):
+            self.set(&x.reader, n, now)
             self.unlist(&x.others, t)
             return 0
         return self.list(&x.others, t, n, now)
 
-    cdef inline void set_ref(self, Ref *ref, uint32_t n, Event *now) noexcept nogil:
-        ref.event, ref.node, ref.age, ref.site = now.event, n, self.nodes[n].age, now.site
+    # ---- references
 
-    cdef inline bint alive(self, Ref *ref) noexcept nogil:
-        return ref.age != 0 and self.nodes[ref.node].age == ref.age
+    cdef inline void set(self, Last *last, uint32_t n, Event *now) noexcept nogil:
+        last.event, last.node, last.site = now.event, self.ref_to(n), now.site
 
-    cdef inline bint other(self, Ref *ref, uint32_t t, uint32_t own) noexcept nogil:
+    cdef inline Ref ref_to(self, uint32_t n) noexcept nogil:
+        return reference(n, self.nodes[n].generation)
+
+    cdef inline bint alive(self, Ref node) noexcept nogil:
+        return node != 0 and refers_to(node, self.nodes[slot_of(node)].generation)
+
+    cdef inline bint is_replaced(self, Last *last, uint32_t t) noexcept nogil:
+        """Does a later event of thread t leave nothing of it, for it is void or of the same thread?"""
+        return not self.alive(last.node) or self.nodes[slot_of(last.node)].thread == t
+
+    cdef inline bint other(self, Last *last, uint32_t t, uint32_t own) noexcept nogil:
         """Is it of another thread's node, alive, and not of `own`? A thread's older nodes lead to its last one."""
-        return self.alive(ref) and self.nodes[ref.node].thread != t and self.find(ref.node) != own
+        return not self.is_replaced(last, t) and self.find(slot_of(last.node)) != own
 
     # ---- lists of readers and posters: one entry for each thread, the void ones dropped on the way
 
     cdef int list(self, uint32_t *head, uint32_t t, uint32_t n, Event *now) noexcept nogil:
         cdef uint32_t place
         self.unlist(head, t)
-        if self.free_listed:
-            place = self.free_listed
-            self.free_listed = self.listed[place - 1].next
-        else:
-            if not has_room(<void **> &self.listed, &self.listed_room, <size_t> self.listed_count + 1, sizeof(Listed)):
-                return FAILED
-            self.listed_count += 1
-            place = self.listed_count
-            if place == NONE:
-                return FAILED
-        self.set_ref(&self.listed[place - 1].ref, n, now)
-        self.listed[place - 1].next = head[0]
+        place = take_slot(&self.listed_pool, <void **> &self.listed, sizeof(Listed))
+        if place == NONE:
+            return FAILED
+        self.set(&self.listed[place].last, n, now)
+        self.listed[place].next = head[0]
         head[0] = place
         return 0
 
     cdef void unlist(self, uint32_t *head, uint32_t t) noexcept nogil:
         """Drop the thread's entry, and void ones."""
-        cdef uint32_t place
-        cdef Listed *entry
         while head[0]:
-            place = head[0]
-            entry = &self.listed[place - 1]
-            if not self.alive(&entry.ref) or self.nodes[entry.ref.node].thread == t:
-                head[0] = entry.next
-                entry.next = self.free_listed
-                self.free_listed = place
+            if self.is_replaced(&self.listed[head[0]].last, t):
+                self.drop(head)
             else:
-                head = &entry.next
+                head = &self.listed[head[0]].next
 
     cdef void free_list(self, uint32_t *head) noexcept nogil:
-        cdef uint32_t place
         while head[0]:
-            place = head[0]
-            head[0] = self.listed[place - 1].next
-            self.listed[place - 1].next = self.free_listed
-            self.free_listed = place
+            self.drop(head)
+
+    cdef inline void drop(self, uint32_t *link) noexcept nogil:
+        """Drop the entry that a link leads to."""
+        cdef uint32_t place = link[0]
+        link[0] = self.listed[place].next
+        give_slot(&self.listed_pool, self.listed, sizeof(Listed), place)
 
     # ---- nodes
 
     cdef uint32_t new_node(self, uint32_t t, Event *now) noexcept nogil:
         """A node at the end of the order, or NONE: no memory."""
-        cdef uint32_t n = self.free_nodes
-        cdef size_t needed = <size_t> self.node_count + 1
+        cdef uint32_t n = take_slot(&self.node_pool, <void **> &self.nodes, sizeof(Node))
         cdef Node *node
-        if n != NONE:
-            self.free_nodes = self.nodes[n].after
-        else:
-            if needed == NONE or not (
-                has_room(<void **> &self.nodes, &self.node_room, needed, sizeof(Node))
-                and has_room(<void **> &self.moved, &self.moved_room, needed + 1, sizeof(Labelled))
-                and has_room(<void **> &self.queue, &self.queue_room, needed + 1, 4)
-            ):
-                return NONE
-            n = self.node_count
-            self.node_count += 1
-            self.nodes[n].age = 1
+        if n == NONE or not (
+            has_room(<void **> &self.moved, &self.moved_room, <size_t> n + 2, sizeof(Labelled))
+            and has_room(<void **> &self.queue, &self.queue_room, <size_t> n + 2, sizeof(uint32_t))
+        ):
+            return NONE
         node = &self.nodes[n]
+        begin_generation(&node.generation)
         node.begin = node.end = now.event
         node.root, node.thread, node.number, node.region = n, t, 0, NONE
         node.incoming = node.running = 0
@@ -595,7 +568,7 @@ cdef class Velodrome:
         return pending
 
     cdef int free_node(self, uint32_t n) noexcept nogil:
-        """Its slot, and those of the nodes it stands for, get a new age: every reference to them is void."""
+        """Its slot, and those of the nodes it stands for, are free: every reference to them is void."""
         cdef uint32_t following
         cdef bint kept = self.nodes[n].kept
         self.components += kept
@@ -604,10 +577,8 @@ cdef class Velodrome:
             if kept and not self.keep(n):
                 return FAILED
             self.live -= 1
-            self.nodes[n].age += 1
-            if self.nodes[n].age != NONE:     # else the slot has been used up
-                self.nodes[n].after = self.free_nodes
-                self.free_nodes = n
+            if end_generation(&self.nodes[n].generation):
+                give_slot(&self.node_pool, self.nodes, sizeof(Node), n)
             n = following
         return 0
 
@@ -738,16 +709,10 @@ cdef class Velodrome:
         return e != NONE and self.find(self.edges[e].target) == v
 
     cdef uint32_t new_edge(self, Event *first, Event *second, uint8_t kind) noexcept nogil:
-        cdef uint32_t e = self.free_edges
-        cdef size_t needed = <size_t> self.edge_count + 1
+        cdef uint32_t e = take_slot(&self.edge_pool, <void **> &self.edges, sizeof(Edge))
         cdef Edge *edge
-        if e != NONE:
-            self.free_edges = self.edges[e].next
-        else:
-            if needed == NONE or not has_room(<void **> &self.edges, &self.edge_room, needed, sizeof(Edge)):
-                return NONE
-            e = self.edge_count
-            self.edge_count += 1
+        if e == NONE:
+            return NONE
         self.edges_made += 1
         edge = &self.edges[e]
         edge.kind = kind
@@ -757,8 +722,7 @@ cdef class Velodrome:
         return e
 
     cdef inline void free_edge(self, uint32_t e) noexcept nogil:
-        self.edges[e].next = self.free_edges
-        self.free_edges = e
+        give_slot(&self.edge_pool, self.edges, sizeof(Edge), e)
 
     # ---- cycles
 
@@ -766,7 +730,7 @@ cdef class Velodrome:
         cdef uint32_t n
         self.search += 1
         if self.search == 0:
-            for n in range(self.node_count):
+            for n in range(self.node_pool.used):
                 self.nodes[n].mark = 0
             self.search = 1
         return self.search
@@ -904,7 +868,7 @@ cdef class Velodrome:
         """A way from v to u, in `via` and `source`. With `increasing`, no step of it goes back in time, to `until`."""
         cdef uint32_t n, mark
         cdef size_t head = 0, count = 1, size = self.queue_room
-        for n in range(self.node_count):
+        for n in range(self.node_pool.used):
             self.nodes[n].arrival = <uint64_t> -1
         mark = self.next_search()
         self.nodes[v].arrival = 0
@@ -1025,9 +989,8 @@ cdef class Projection:
         free(self.end)
 
     def grow(self, size_t threads):
-        if not (has_room(<void **> &self.next, &self.next_room, threads, sizeof(size_t))
-                and has_room(<void **> &self.end, &self.end_room, threads, sizeof(size_t))):
-            raise MemoryError
+        ensure_room(<void **> &self.next, &self.next_room, threads, sizeof(size_t))
+        ensure_room(<void **> &self.end, &self.end_room, threads, sizeof(size_t))
 
     def project(self, uint64_t first, const uint32_t[::1] thread, const uint8_t[::1] op):
         cdef size_t i, at, count = op.shape[0]

@@ -53,23 +53,36 @@ Who owns it: the engine, all of it. Rows and chunks that are free wait in lists 
 
 cimport cython
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free, malloc, realloc
+from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
-from atomsan.trace._memory cimport has_room
+from atomsan.trace._hashing cimport NOT_FOUND, Map, found, free_map, put
+from atomsan.trace._memory cimport ensure_room, out_of_memory
 from atomsan.trace._ops cimport ACQUIRE, BEGIN, END, FORK, INNER, JOIN, NOTHING, POST, READ, RELEASE, TAKE, WRITE
+from atomsan.trace._pools cimport NO_SLOT, Blocks, Pool, free_blocks, give_block, give_slot, take_block, take_slot
 
 import numpy as np
 
-cdef extern from *:
+cdef extern from * nogil:
     """
     #include <stdlib.h>
     #define atomsan_prefetch(address) __builtin_prefetch(address, 1)
     #define atomsan_lowest(mask) __builtin_ctzll(mask)
+
+    /* A set of hashes, none of them 0: each is its own key. */
+    #define ATOMSAN_HASH_IS_USED(hash) (*(hash) != 0)
+    #define ATOMSAN_HASH_OF(hash) (*(hash))
+    #define ATOMSAN_HASH_EQUALS(hash, sought) (*(hash) == (sought))
+    ATOMSAN_TABLE(atomsan_hashes, uint64_t, uint64_t, ATOMSAN_HASH_IS_USED, ATOMSAN_HASH_OF, ATOMSAN_HASH_EQUALS)
     """
-    void atomsan_prefetch(const void *address) noexcept nogil
-    int atomsan_lowest(uint64_t mask) noexcept nogil
-    void *aligned_alloc(size_t alignment, size_t size) noexcept nogil
+    void atomsan_prefetch(const void *address)
+    int atomsan_lowest(uint64_t mask)
+    void *aligned_alloc(size_t alignment, size_t size)
+    ctypedef struct Hashes "atomsan_hashes":
+        uint64_t *entries
+        uint64_t used
+    bint hashes_have_room "atomsan_hashes_has_room"(Hashes *hashes, uint64_t places)
+    uint64_t *find_hash "atomsan_hashes_find"(const Hashes *hashes, uint64_t key, uint64_t hash)
 
 cdef enum:
     # the order of results.Edge
@@ -84,7 +97,6 @@ cdef enum:
     AHEAD = 16                  # so many events ahead a location is fetched
     LINE = 64                   # bytes of a cache line, and of a Location
     CACHED_ROWS = 1024          # so many rows stay in the cache
-    SIZES = 32                  # of rows: 4, 8, 16, ... entries
     MOST_SEEN = 1 << 20         # more sequences of one transaction are not told apart
     KEPT_NODES = 1024           # a tree that grew beyond is given back when its root ends
 
@@ -101,7 +113,9 @@ cdef struct Here:               # the event at hand
     uint32_t target
     uint8_t op
 
-cdef struct Row:                # accesses by slot, open addressing
+# Accesses by slot, open addressing. It is no table of `_hashing`, for void accesses are left out when it is made anew, and
+# its entries are blocks that the next row takes over: rows come and go with each write.
+cdef struct Row:
     Access *entries             # `1 << bits` of them, or NULL
     uint32_t bits
     uint32_t count
@@ -116,9 +130,6 @@ cdef struct HandOver:
     Row takes
     uint64_t last               # post
 
-cdef struct FreeEntries:
-    FreeEntries *next
-
 cdef struct Chunk:
     Chunk *next
     uint64_t mask
@@ -127,14 +138,14 @@ cdef struct Chunk:
     uint32_t word               # it is about the active transactions 64 * word ...
 
 cdef struct Thread:
+    uint32_t begun              # transactions so far
+    uint32_t active
     Chunk *known
     uint64_t oldest
     uint64_t last
     uint64_t shown
     Access forked
     uint32_t symbol
-    uint32_t active
-    uint32_t begun              # transactions so far
     uint32_t number             # of the active one, or 0
     uint32_t region             # of the active one, or NO_REGION
     uint32_t knows
@@ -155,16 +166,15 @@ cdef struct TreeEdge:
     uint8_t kind
 
 cdef struct Active:
-    uint32_t *knowers
-    TreeEdge *edges
-    uint64_t *seen              # open addressing, 0 is empty
-    uint32_t count
-    uint32_t capacity
-    uint32_t seen_count
-    uint32_t seen_bits
     uint32_t slot
     uint32_t number
     uint32_t region
+    uint32_t count              # of knowers
+    uint32_t *knowers
+    size_t knower_room
+    TreeEdge *edges
+    size_t edge_room
+    Hashes seen
     uint8_t violating
 
 cdef struct WitnessStep:
@@ -186,26 +196,13 @@ cdef struct Key:
 
 cdef struct Group:
     Key key
+    uint32_t same_fine          # another group whose key has the same hash, or NOT_FOUND
+    uint32_t same_coarse        # the same, by its hash without the target
     uint64_t count
     uint64_t start              # of its steps
     uint32_t length
     uint32_t thread
     uint32_t number
-
-
-# ---- memory
-
-
-cdef int out_of_memory() except -1 nogil:
-    with gil:
-        raise MemoryError
-
-
-cdef int enlarge(void **rows, size_t *capacity, size_t needed, size_t width) except -1 nogil:
-    """Room for `needed` rows, the new ones zero."""
-    if not has_room(rows, capacity, needed, width):
-        out_of_memory()
-    return 0
 
 
 cdef inline uint64_t mixed(uint64_t x) noexcept nogil:
@@ -240,20 +237,12 @@ cdef class ViolationEngine:
     """Feed it the flattened events of a well-formed trace."""
 
     cdef Thread *threads
-    cdef size_t thread_capacity
-    cdef uint32_t slots                 # in use, or free to use again; nobody included
-    cdef uint32_t *free_slots
-    cdef size_t free_capacity
-    cdef uint32_t free_count
+    cdef Pool thread_pool
     cdef uint32_t *slot_of              # by thread: its slot; 0 if it has none (yet, or any more)
     cdef size_t symbol_capacity
 
     cdef Active *actives
-    cdef size_t active_capacity
-    cdef uint32_t active_slots
-    cdef uint32_t *free_actives
-    cdef size_t free_actives_capacity
-    cdef uint32_t free_actives_count
+    cdef Pool active_pool
 
     cdef Location *locations
     cdef size_t location_capacity
@@ -261,8 +250,8 @@ cdef class ViolationEngine:
     cdef size_t lock_capacity
     cdef HandOver *handovers
     cdef size_t handover_capacity
-    cdef Chunk *free_chunks
-    cdef FreeEntries *free_entries[SIZES]
+    cdef Chunk *free_chunks             # no pool's: they need not be zero
+    cdef Blocks blocks                  # of the entries of rows
     cdef uint64_t rows                  # that have entries
 
     cdef bint witnessing
@@ -288,9 +277,8 @@ cdef class ViolationEngine:
     cdef WitnessStep *steps             # of all groups; after `step_count` those of the witness at hand
     cdef size_t step_capacity
     cdef size_t step_count
-    cdef uint32_t *fine                 # key -> group + 1
-    cdef uint32_t *coarse               # key without target -> group + 1
-    cdef uint32_t table_bits
+    cdef Map fine                       # hash of a key -> a group
+    cdef Map coarse                     # hash of a key without target -> a group
     cdef uint32_t *path                 # scratch: nodes from e_a's to the root
     cdef size_t path_capacity
 
@@ -310,34 +298,24 @@ cdef class ViolationEngine:
         self.stop_at_first = first
         self.limit = min(limit, 1 << 24)
         self.pair_limit = pairs
-        enlarge(<void **> &self.threads, &self.thread_capacity, 16, sizeof(Thread))
-        self.slots = 1
+        self.thread_pool.used = NOBODY + 1
+        ensure_room(<void **> &self.threads, &self.thread_pool.room, self.thread_pool.used, sizeof(Thread))
 
     def __dealloc__(self):
-        cdef size_t i, sizes = SIZES
-        cdef FreeEntries *entries
-        for i in range(self.thread_capacity):
+        cdef size_t i
+        for i in range(self.thread_pool.used):
             free_chunk_list(self.threads[i].known)
         free_chunk_list(self.free_chunks)
-        for i in range(self.active_capacity):
+        for i in range(self.active_pool.used):
             free(self.actives[i].knowers)
             free(self.actives[i].edges)
-            free(self.actives[i].seen)
-        for i in range(self.location_capacity):
-            free(self.locations[i].reads.entries)
-        for i in range(self.handover_capacity):
-            free(self.handovers[i].posts.entries)
-            free(self.handovers[i].takes.entries)
-        for i in range(sizes):
-            while self.free_entries[i] != NULL:
-                entries = self.free_entries[i]
-                self.free_entries[i] = entries.next
-                free(entries)
+            free(self.actives[i].seen.entries)
+        free_blocks(&self.blocks)
+        free_map(&self.fine)
+        free_map(&self.coarse)
         free(self.threads)
-        free(self.free_slots)
         free(self.slot_of)
         free(self.actives)
-        free(self.free_actives)
         free(self.locations)
         free(self.releases)
         free(self.handovers)
@@ -345,19 +323,17 @@ cdef class ViolationEngine:
         free(self.pair)
         free(self.group)
         free(self.steps)
-        free(self.fine)
-        free(self.coarse)
         free(self.path)
 
     def grow(self, size_t threads, size_t locations, size_t locks, size_t handovers):
         """Take note of how many of each there are now."""
-        enlarge(<void **> &self.slot_of, &self.symbol_capacity, threads, sizeof(uint32_t))
-        enlarge(<void **> &self.releases, &self.lock_capacity, locks, sizeof(Access))
-        enlarge(<void **> &self.handovers, &self.handover_capacity, handovers, sizeof(HandOver))
+        ensure_room(<void **> &self.slot_of, &self.symbol_capacity, threads, sizeof(uint32_t))
+        ensure_room(<void **> &self.releases, &self.lock_capacity, locks, sizeof(Access))
+        ensure_room(<void **> &self.handovers, &self.handover_capacity, handovers, sizeof(HandOver))
         self.grow_locations(locations)
 
     cdef int grow_locations(self, size_t needed) except -1:
-        """As `enlarge`, but each location in one cache line."""
+        """As `ensure_room`, but each location in one cache line."""
         cdef size_t bigger
         cdef Location *moved
         if needed > self.location_capacity:
@@ -623,14 +599,9 @@ cdef class ViolationEngine:
         cdef uint32_t s = here.access.slot, a
         cdef Chunk **chunk
         cdef Active *active
-        if self.free_actives_count:
-            self.free_actives_count -= 1
-            a = self.free_actives[self.free_actives_count]
-        else:
-            a = self.active_slots
-            enlarge(<void **> &self.actives, &self.active_capacity, a + 1, sizeof(Active))
-            enlarge(<void **> &self.free_actives, &self.free_actives_capacity, a + 1, sizeof(uint32_t))
-            self.active_slots += 1
+        a = take_slot(&self.active_pool, <void **> &self.actives, sizeof(Active))
+        if a == NO_SLOT:
+            out_of_memory()
         active = &self.actives[a]
         cdef Thread *t = &self.threads[s]
         t.begun += 1
@@ -675,17 +646,15 @@ cdef class ViolationEngine:
         if self.witnessing:
             self.forest -= active.count - 1
         active.count = 0
-        if active.capacity > KEPT_NODES:
+        if active.knower_room > KEPT_NODES:
             free(active.knowers)
             free(active.edges)
             active.knowers = NULL
             active.edges = NULL
-            active.capacity = 0
-        free(active.seen)
-        active.seen = NULL
-        active.seen_count = active.seen_bits = 0
-        self.free_actives[self.free_actives_count] = a
-        self.free_actives_count += 1
+            active.knower_room = active.edge_room = 0
+        free(active.seen.entries)
+        memset(&active.seen, 0, sizeof(Hashes))
+        give_slot(&self.active_pool, self.actives, sizeof(Active), a)
         return 0
 
     cdef inline void now_knows(self, Thread *t, uint64_t event) noexcept nogil:
@@ -721,12 +690,12 @@ cdef class ViolationEngine:
         self.stopped = self.stop_at_first
         if not root.violating:
             root.violating = True
-            enlarge(<void **> &self.found, &self.found_capacity, 2 * self.found_count + 2, sizeof(uint32_t))
+            ensure_room(<void **> &self.found, &self.found_capacity, 2 * self.found_count + 2, sizeof(uint32_t))
             self.found[2 * self.found_count] = self.threads[root.slot].symbol
             self.found[2 * self.found_count + 1] = root.number
             self.found_count += 1
         if self.pair_count < self.pair_limit:
-            enlarge(<void **> &self.pair, &self.pair_capacity, 2 * self.pair_count + 2, sizeof(uint64_t))
+            ensure_room(<void **> &self.pair, &self.pair_capacity, 2 * self.pair_count + 2, sizeof(uint64_t))
             self.pair[2 * self.pair_count] = a.event
             self.pair[2 * self.pair_count + 1] = here.access.event
             self.pair_count += 1
@@ -740,10 +709,10 @@ cdef class ViolationEngine:
         """Walk from e_a up to the root; count the sequence of transactions; keep the witness if it is a new sort."""
         cdef TreeEdge last
         cdef uint32_t length = 0
-        cdef uint64_t group
+        cdef uint32_t group
         cdef Key key
         self.describe(&last, a, kind, here)
-        enlarge(<void **> &self.path, &self.path_capacity, root.count, sizeof(uint32_t))
+        ensure_room(<void **> &self.path, &self.path_capacity, root.count, sizeof(uint32_t))
         while node:                     # 0 is the root
             self.path[length] = node
             length += 1
@@ -802,7 +771,7 @@ cdef class ViolationEngine:
         """What `describe` will want of the threads' last events when this batch is gone."""
         cdef uint32_t s
         cdef uint64_t i
-        for s in range(1, self.slots):
+        for s in range(1, self.thread_pool.used):
             if self.threads[s].shown >= self.batch_first:
                 i = self.threads[s].shown - self.batch_first
                 self.threads[s].shown_op = self.batch_op[i]
@@ -834,81 +803,39 @@ cdef class ViolationEngine:
         return 0
 
     cdef int is_new_sequence(self, Active *root, uint64_t hashed) except -1 nogil:
-        cdef uint64_t *old = root.seen
-        cdef uint64_t *bigger
         cdef uint64_t *place
-        cdef size_t i, size = <size_t> 1 << root.seen_bits if old != NULL else 0
-        if 2 * <size_t> root.seen_count >= size:
-            root.seen_bits = root.seen_bits + 1 if old != NULL else 4
-            bigger = <uint64_t *> calloc(<size_t> 1 << root.seen_bits, sizeof(uint64_t))
-            if bigger == NULL:
-                root.seen_bits -= 1
-                out_of_memory()
-            for i in range(size):
-                if old[i]:
-                    seek(bigger, root.seen_bits, old[i])[0] = old[i]
-            free(old)
-            root.seen = bigger
-        place = seek(root.seen, root.seen_bits, hashed)
-        if place[0] or root.seen_count >= MOST_SEEN:
+        if not hashes_have_room(&root.seen, 2):
+            out_of_memory()
+        place = find_hash(&root.seen, hashed, hashed)
+        if place[0] or root.seen.used >= MOST_SEEN:
             return 0
         place[0] = hashed
-        root.seen_count += 1
+        root.seen.used += 1
         return 1
 
-    cdef uint64_t group_of(self, Key *key) except? 0xFFFFFFFF nogil:
+    cdef uint32_t group_of(self, const Key *key) except? 0xFFFFFFFF nogil:
         """The group of a witness, plus 1; 0 if there is no room for one more."""
-        cdef uint32_t *fine
-        cdef uint32_t *coarse
-        if self.fine == NULL:
-            self.make_tables()
-        fine = self.find_group(self.fine, key, False)
-        if fine[0]:
-            return fine[0]
-        coarse = self.find_group(self.coarse, key, True)
-        if self.group_count >= self.limit and (coarse[0] or self.group_count >= 2 * self.limit):
-            return coarse[0]
-        enlarge(<void **> &self.group, &self.group_capacity, self.group_count + 1, sizeof(Group))
-        self.group[self.group_count].key = key[0]
+        cdef uint64_t coarse_hash = mixed(mixed(<uint64_t> key.first_site << 32 | key.last_site) ^ key.region)
+        cdef uint64_t fine_hash = mixed(coarse_hash ^ (<uint64_t> key.op << 32 | key.target))
+        cdef uint32_t fine = found(&self.fine, fine_hash), coarse, g
+        while fine != NOT_FOUND and not is_same(&self.group[fine].key, key):
+            fine = self.group[fine].same_fine
+        if fine != NOT_FOUND:
+            return fine + 1
+        coarse = found(&self.coarse, coarse_hash)
+        while coarse != NOT_FOUND and not is_like(&self.group[coarse].key, key):
+            coarse = self.group[coarse].same_coarse
+        if self.group_count >= self.limit and (coarse != NOT_FOUND or self.group_count >= 2 * self.limit):
+            return coarse + 1
+        g = self.group_count
+        ensure_room(<void **> &self.group, &self.group_capacity, g + 1, sizeof(Group))
+        self.group[g].key = key[0]
+        self.group[g].same_fine = found(&self.fine, fine_hash)
+        self.group[g].same_coarse = found(&self.coarse, coarse_hash)
         self.group_count += 1
-        fine[0] = self.group_count
-        if coarse[0] == 0:
-            coarse[0] = self.group_count
-        return self.group_count
-
-    cdef int make_tables(self) except -1 nogil:
-        """Twice as many places as groups there can be: they never grow."""
-        self.table_bits = 4
-        while <uint64_t> 1 << self.table_bits < 4 * <uint64_t> self.limit:
-            self.table_bits += 1
-        self.coarse = <uint32_t *> calloc(<size_t> 1 << self.table_bits, sizeof(uint32_t))
-        if self.coarse == NULL:
+        if not put(&self.fine, fine_hash, g) or (coarse == NOT_FOUND and not put(&self.coarse, coarse_hash, g)):
             out_of_memory()
-        self.fine = <uint32_t *> calloc(<size_t> 1 << self.table_bits, sizeof(uint32_t))
-        if self.fine == NULL:
-            free(self.coarse)
-            self.coarse = NULL
-            out_of_memory()
-        return 0
-
-    cdef uint32_t *find_group(self, uint32_t *table, const Key *key, bint coarse) noexcept nogil:
-        cdef uint64_t last = (<uint64_t> 1 << self.table_bits) - 1
-        cdef uint64_t i = mixed(mixed(<uint64_t> key.first_site << 32 | key.last_site) ^ key.region)
-        cdef const Key *other
-        if not coarse:
-            i = mixed(i ^ (<uint64_t> key.op << 32 | key.target))
-        i &= last
-        while table[i]:
-            other = &self.group[table[i] - 1].key
-            if (
-                other.region == key.region
-                and other.first_site == key.first_site
-                and other.last_site == key.last_site
-                and (coarse or (other.target == key.target and other.op == key.op))
-            ):
-                break
-            i = (i + 1) & last
-        return &table[i]
+        return g + 1
 
     cdef int keep_steps(self, Group *group, Active *root, const TreeEdge *last, uint32_t length) except -1 nogil:
         cdef uint32_t k
@@ -916,7 +843,7 @@ cdef class ViolationEngine:
         group.thread = self.threads[root.slot].symbol
         group.number = root.number
         group.start = self.step_count
-        enlarge(<void **> &self.steps, &self.step_capacity, self.step_count + 2 * length + 3, sizeof(WitnessStep))
+        ensure_room(<void **> &self.steps, &self.step_capacity, self.step_count + 2 * length + 3, sizeof(WitnessStep))
         for k in range(length, 0, -1):
             edge = &root.edges[self.path[k - 1]]
             self.add_source(group, edge)
@@ -947,15 +874,9 @@ cdef class ViolationEngine:
     # ---- slots, nodes, chunks, rows
 
     cdef uint32_t new_slot(self, uint32_t symbol) except 0 nogil:
-        cdef uint32_t s
-        if self.free_count:
-            self.free_count -= 1
-            s = self.free_slots[self.free_count]
-        else:
-            s = self.slots
-            enlarge(<void **> &self.threads, &self.thread_capacity, s + 1, sizeof(Thread))
-            enlarge(<void **> &self.free_slots, &self.free_capacity, s + 1, sizeof(uint32_t))
-            self.slots += 1
+        cdef uint32_t s = take_slot(&self.thread_pool, <void **> &self.threads, sizeof(Thread))
+        if s == NO_SLOT:
+            out_of_memory()
         memset(&self.threads[s], 0, sizeof(Thread))
         self.threads[s].symbol = symbol
         self.threads[s].region = NO_REGION
@@ -964,29 +885,15 @@ cdef class ViolationEngine:
 
     cdef inline void drop_slot(self, uint32_t s) noexcept nogil:
         self.slot_of[self.threads[s].symbol] = NOBODY
-        self.free_slots[self.free_count] = s
-        self.free_count += 1
+        give_slot(&self.thread_pool, self.threads, sizeof(Thread), s)
 
     cdef inline uint32_t new_node(self, Active *root, uint32_t s) except? 0xFFFFFFFF nogil:
-        if root.count == root.capacity:
-            self.grow_tree(root)
+        ensure_room(<void **> &root.knowers, &root.knower_room, root.count + 1, sizeof(uint32_t))
+        if self.witnessing:
+            ensure_room(<void **> &root.edges, &root.edge_room, root.count + 1, sizeof(TreeEdge))
         root.knowers[root.count] = s
         root.count += 1
         return root.count - 1
-
-    cdef int grow_tree(self, Active *root) except -1 nogil:
-        cdef uint32_t bigger = 2 * root.capacity + 8
-        cdef void *moved = realloc(root.knowers, bigger * sizeof(uint32_t))
-        if moved == NULL:
-            out_of_memory()
-        root.knowers = <uint32_t *> moved
-        if self.witnessing:
-            moved = realloc(root.edges, bigger * sizeof(TreeEdge))
-            if moved == NULL:
-                out_of_memory()
-            root.edges = <TreeEdge *> moved
-        root.capacity = bigger
-        return 0
 
     cdef inline int insert_chunk(self, Chunk **place, uint32_t word) except -1 nogil:
         cdef Chunk *chunk = self.free_chunks
@@ -1019,15 +926,9 @@ cdef class ViolationEngine:
         return entry
 
     cdef Access *new_entries(self, uint32_t bits) except NULL nogil:
-        cdef size_t size = sizeof(Access) << bits
-        cdef void *entries = self.free_entries[bits]
-        if entries != NULL:
-            self.free_entries[bits] = self.free_entries[bits].next
-        else:
-            entries = malloc(size)
-            if entries == NULL:
-                out_of_memory()
-        memset(entries, 0, size)
+        cdef void *entries = take_block(&self.blocks, bits, sizeof(Access))
+        if entries == NULL:
+            out_of_memory()
         return <Access *> entries
 
     cdef int rebuild(self, Row *row) except -1 nogil:
@@ -1051,9 +952,7 @@ cdef class ViolationEngine:
         return 0
 
     cdef inline void give_back(self, Row *row) noexcept nogil:
-        cdef FreeEntries *entries = <FreeEntries *> row.entries
-        entries.next = self.free_entries[row.bits]
-        self.free_entries[row.bits] = entries
+        give_block(&self.blocks, row.entries, row.bits)
         row.entries = NULL
         self.rows -= 1
 
@@ -1094,7 +993,7 @@ cdef class ViolationEngine:
     @property
     def slots_used(self):
         """The most threads that were known at the same time."""
-        return self.slots - 1
+        return self.thread_pool.used - 1
 
 
 cdef inline uint64_t identity(const Access *a) noexcept nogil:
@@ -1104,12 +1003,13 @@ cdef inline uint64_t identity(const Access *a) noexcept nogil:
     return mixed(~a.event)
 
 
-cdef uint64_t *seek(uint64_t *table, uint32_t bits, uint64_t hashed) noexcept nogil:
-    cdef uint64_t last = (<uint64_t> 1 << bits) - 1
-    cdef uint64_t i = hashed & last
-    while table[i] and table[i] != hashed:
-        i = (i + 1) & last
-    return &table[i]
+cdef inline bint is_like(const Key *one, const Key *other) noexcept nogil:
+    """The same but for the access that closes the violation."""
+    return one.region == other.region and one.first_site == other.first_site and one.last_site == other.last_site
+
+
+cdef inline bint is_same(const Key *one, const Key *other) noexcept nogil:
+    return is_like(one, other) and one.target == other.target and one.op == other.op
 
 
 cdef uint64_t oldest_of(const Chunk *chunk) noexcept nogil:

@@ -31,6 +31,6 @@ cdef inline void begin_generation(uint32_t *generation) noexcept nogil:
 
 
 cdef inline bint end_generation(uint32_t *generation) noexcept nogil:
-    """The owner goes: every reference to the slot is void. False: its generations are used up, it must not be reused."""
+    """The owner goes: every reference to the slot is void. False: the slot's generations are used up, leave it out."""
     generation[0] += 1
     return generation[0] != 0

@@ -43,52 +43,52 @@ cdef extern from * nogil:
         return calloc(count, size);
     }
 
-    #define ATOMSAN_TABLE(Table, Entry, Key, IS_USED, HASH, EQUALS)                                                    \\
-        typedef struct { Entry *entries; uint64_t mask; int shift; uint64_t used; } Table;                             \\
-                                                                                                                       \\
-        static CYTHON_UNUSED inline Entry *Table##_find(const Table *table, Key key, uint64_t hash) {                  \\
-            uint64_t i = hash >> table->shift;                                                                         \\
-            while (IS_USED(&table->entries[i]) && !EQUALS(&table->entries[i], key)) i = (i + 1) & table->mask;         \\
-            return &table->entries[i];                                                                                 \\
-        }                                                                                                              \\
-                                                                                                                       \\
-        static CYTHON_UNUSED inline Entry *Table##_gap(const Table *table, uint64_t hash) {                            \\
-            uint64_t i = hash >> table->shift;                                                                         \\
-            while (IS_USED(&table->entries[i])) i = (i + 1) & table->mask;                                             \\
-            return &table->entries[i];                                                                                 \\
-        }                                                                                                              \\
-                                                                                                                       \\
-        ATOMSAN_RARE int Table##_grow(Table *table) {                                                                  \\
-            Table wider;                                                                                               \\
-            uint64_t i, size = table->entries ? table->mask + 1 : 0;                                                   \\
-            wider.mask = size ? 2 * size - 1 : 63;                                                                     \\
-            wider.shift = size ? table->shift - 1 : 64 - 6;                                                            \\
-            wider.used = table->used;                                                                                  \\
-            wider.entries = (Entry *) atomsan_zeroed(wider.mask + 1, sizeof(Entry));                                   \\
-            if (!wider.entries) return 0;                                                                              \\
-            for (i = 0; i < size; i++)                                                                                 \\
-                if (IS_USED(&table->entries[i])) *Table##_gap(&wider, HASH(&table->entries[i])) = table->entries[i];   \\
-            free(table->entries);                                                                                      \\
-            *table = wider;                                                                                            \\
-            return 1;                                                                                                  \\
-        }                                                                                                              \\
-                                                                                                                       \\
-        static CYTHON_UNUSED inline int Table##_has_room(Table *table, uint64_t places) {                              \\
-            return (table->entries && places * (table->used + 1) <= table->mask + 1) || Table##_grow(table);           \\
-        }                                                                                                              \\
-                                                                                                                       \\
-        /* What stands behind the gap and may stand in it moves up, so that no mark for "was here" is needed. */       \\
-        static CYTHON_UNUSED void Table##_remove(Table *table, Entry *entry) {                                         \\
-            uint64_t home, mask = table->mask, gap = (uint64_t) (entry - table->entries), i = (gap + 1) & mask;        \\
-            for (; IS_USED(&table->entries[i]); i = (i + 1) & mask) {                                                  \\
-                home = HASH(&table->entries[i]) >> table->shift;                                                       \\
-                if (((i - home) & mask) >= ((i - gap) & mask)) {                                                       \\
-                    table->entries[gap] = table->entries[i];                                                           \\
-                    gap = i;                                                                                           \\
-                }                                                                                                      \\
-            }                                                                                                          \\
-            memset(&table->entries[gap], 0, sizeof(Entry));                                                            \\
-            table->used--;                                                                                             \\
+    #define ATOMSAN_TABLE(Table, Entry, Key, IS_USED, HASH, EQUALS) \\
+        typedef struct { Entry *entries; uint64_t mask; int shift; uint64_t used; } Table; \\
+    \\
+        static CYTHON_UNUSED inline Entry *Table##_find(const Table *table, Key key, uint64_t hash) { \\
+            uint64_t i = hash >> table->shift; \\
+            while (IS_USED(&table->entries[i]) && !EQUALS(&table->entries[i], key)) i = (i + 1) & table->mask; \\
+            return &table->entries[i]; \\
+        } \\
+    \\
+        static CYTHON_UNUSED inline Entry *Table##_gap(const Table *table, uint64_t hash) { \\
+            uint64_t i = hash >> table->shift; \\
+            while (IS_USED(&table->entries[i])) i = (i + 1) & table->mask; \\
+            return &table->entries[i]; \\
+        } \\
+    \\
+        ATOMSAN_RARE int Table##_grow(Table *table) { \\
+            Table wider; \\
+            uint64_t i, size = table->entries ? table->mask + 1 : 0; \\
+            wider.mask = size ? 2 * size - 1 : 63; \\
+            wider.shift = size ? table->shift - 1 : 64 - 6; \\
+            wider.used = table->used; \\
+            wider.entries = (Entry *) atomsan_zeroed(wider.mask + 1, sizeof(Entry)); \\
+            if (!wider.entries) return 0; \\
+            for (i = 0; i < size; i++) \\
+                if (IS_USED(&table->entries[i])) *Table##_gap(&wider, HASH(&table->entries[i])) = table->entries[i]; \\
+            free(table->entries); \\
+            *table = wider; \\
+            return 1; \\
+        } \\
+    \\
+        static CYTHON_UNUSED inline int Table##_has_room(Table *table, uint64_t places) { \\
+            return (table->entries && places * (table->used + 1) <= table->mask + 1) || Table##_grow(table); \\
+        } \\
+    \\
+        /* What stands behind the gap and may stand in it moves up, so that no mark for "was here" is needed. */ \\
+        static CYTHON_UNUSED void Table##_remove(Table *table, Entry *entry) { \\
+            uint64_t home, mask = table->mask, gap = (uint64_t) (entry - table->entries), i = (gap + 1) & mask; \\
+            for (; IS_USED(&table->entries[i]); i = (i + 1) & mask) { \\
+                home = HASH(&table->entries[i]) >> table->shift; \\
+                if (((i - home) & mask) >= ((i - gap) & mask)) { \\
+                    table->entries[gap] = table->entries[i]; \\
+                    gap = i; \\
+                } \\
+            } \\
+            memset(&table->entries[gap], 0, sizeof(Entry)); \\
+            table->used--; \\
         }
 
     /* Fibonacci hashing: keys that follow one another are spread evenly over the upper bits. */

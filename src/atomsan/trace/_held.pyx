@@ -33,7 +33,7 @@ cdef class HeldLocks:
         free(self.newest)
 
     def grow(self, size_t threads, size_t locks):
-        """Take note of how many threads and locks there are now."""
+        """Make room for so many threads and locks."""
         ensure_room(<void **> &self.newest, &self.newest_room, threads, sizeof(uint32_t))
         ensure_room(<void **> &self.locks, &self.lock_room, locks + 1, sizeof(Lock))
 

@@ -1,5 +1,5 @@
 # cython: language_level=3
-"""The C face of _names.pyx, for the parsers: look-ups without the interpreter lock."""
+"""The C interface of _names.pyx, for the parsers: look-ups without the interpreter lock."""
 
 from libc.stdint cimport uint32_t, uint64_t
 

@@ -32,7 +32,7 @@ cdef class OpenRegions:
         free(self.rows)
 
     def grow(self, size_t threads):
-        """Take note of how many threads there are now."""
+        """Make room for so many threads."""
         ensure_room(<void **> &self.rows, &self.room, threads, sizeof(ThreadRow))
 
     def advance(self, batch):

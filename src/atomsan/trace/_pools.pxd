@@ -53,11 +53,11 @@ cdef extern from * nogil:
 
     ATOMSAN_RARE int atomsan_add_chunk(atomsan_blocks *blocks, size_t size) {
         size_t bytes = size > 1 << 16 ? size : 1 << 16;
-        void *chunk;
-        if (blocks->chunk_count == blocks->chunk_room
-                && !atomsan_enlarge((void **) &blocks->chunks, &blocks->chunk_room, blocks->chunk_count + 1, sizeof(void *)))
+        size_t needed = blocks->chunk_count + 1;
+        if (needed > blocks->chunk_room
+                && !atomsan_enlarge((void **) &blocks->chunks, &blocks->chunk_room, needed, sizeof(void *)))
             return 0;
-        chunk = malloc(bytes);
+        void *chunk = malloc(bytes);
         if (!chunk) return 0;
         blocks->chunks[blocks->chunk_count++] = chunk;
         blocks->cut = (char *) chunk;

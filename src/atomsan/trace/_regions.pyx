@@ -69,7 +69,7 @@ cdef class RegionRewriter:
         free(self.out_index)
 
     def grow(self, size_t threads, size_t regions):
-        """Take note of how many threads and regions there are now."""
+        """Make room for so many threads and regions."""
         ensure_room(<void **> &self.rows, &self.row_room, threads, sizeof(ThreadRow))
         ensure_room(<void **> &self.marks, &self.mark_room, regions, sizeof(uint8_t))
 

@@ -1,9 +1,9 @@
 # cython: language_level=3, freethreading_compatible=True
 """Validates a trace in one pass over the columns.
 
-A lock is held by one thread at a time and released by its holder (re-entrant acquires are counted); begin and end match;
-a child's first event follows its fork and its last precedes its join. The numbers in the columns are checked too, so
-that every stage after this one may index its tables with them.
+A lock is held by one thread at a time and released by its holder (re-entrant acquires are counted); begin and end
+match; a child's first event follows its fork and its last precedes its join. The numbers in the columns are checked
+too, so that every stage after this one may index its tables with them.
 
 `check` stops at the first event that breaks a rule and returns the number of the rule; `validation.py` has the
 messages. `repair` goes on: it drops such an event, or closes the regions that an `end` skipped.
@@ -100,7 +100,7 @@ cdef class Validator:
         free(self.locks)
 
     def grow(self, symbols):
-        """Take note of how many symbols there are now."""
+        """Make room for the symbols there are now."""
         cdef size_t lock, known = self.lock_room
         self.thread_limit = len(symbols.threads)
         self.site_limit = len(symbols.sites)
@@ -148,8 +148,8 @@ cdef class Validator:
     ) noexcept nogil:
         """Check events from 0 on for as long as all threads are running; returns how many are fine.
 
-        Then an access can only be wrong by its numbers. These are looked at together, which takes a fraction of the time of
-        doing it one by one, and after that the accesses are passed over. Whatever is unusual is left to `run`.
+        Then an access can only be wrong by its numbers. These are looked at together, which takes a fraction of the
+        time of doing it one by one, and after that the accesses are passed over. Whatever is unusual is left to `run`.
         """
         cdef uint64_t i, block = 0, others
         cdef uint32_t t, locations = self.limits[READ]
@@ -331,8 +331,8 @@ cdef class Validator:
     def repair(self, batch, report):
         """The columns of a batch with every rule kept.
 
-        `report(rule)` is called for each broken rule, after which `event`, `since` and `other` are as after `check`. It may
-        raise. Returns (thread, op, target, site, index), where `index` says which event of the batch each row came from.
+        `report(rule)` is called for each broken rule, after which `event`, `since` and `other` are as after `check`. It
+        may raise. Returns (thread, op, target, site, index); `index` is the event of the batch that each row came from.
         """
         cdef const uint32_t[::1] thread = batch.thread
         cdef const uint8_t[::1] op = batch.op

@@ -6,21 +6,22 @@ Algorithm 1: a cycle is closed when a transaction takes a clock that knows its o
 
 Where we depart from it, and why:
 
-- A clock is a set of *active* transactions, those whose region is still open. Algorithm 1 only ever asks "does this
-  clock know the begin of u's active transaction?", and of what has ended, all that counts is which active ones it comes
-  after. An active transaction holds a slot, a bit in every set; begin takes the lowest free slot, end gives it
-  back. So cost follows the active transactions: a thread outside regions holds no slot, however many there are.
+- A clock is a set of *active* transactions, those with an open region. Algorithm 1 only ever asks "does this clock know
+  the begin of u's active transaction?", and an ended transaction only counts by the active ones that it comes after. An
+  active transaction holds a slot, a bit in every set; begin takes the lowest free slot, end gives it back. So cost
+  follows the active transactions: a thread outside regions holds no slot, however many there are.
 - No pass over locks and locations at an end (lines 41-46). They hold references to nodes. The node of an active
   transaction leads to its set; when it ends, its node moves to the class of all ended nodes that know the same. An end
   puts its set in the place of its bit in every class. A class that knows nothing any more dies, and every
-  reference to one of its nodes is void, because the generation in the reference is not the node's any more.
-- The sets of active transactions are kept closed: who takes from a transaction takes what comes before that one, and
-  hands it on to those who come after itself. Algorithm 1 leaves this to the end events (lines 38-40). We report at the
-  first event that makes the trace not serializable: never at an end, of which the last ones may not be in the trace.
-- Events outside regions ("unary") are transactions that end at once: a node in the class of what their thread knows.
-  Those of one thread share a node while it learns nothing (docs/papers.md).
-- A child without any event gives no order (line 22 as printed takes its clock). A thread that is joined inside
-  its region has no more events: its transaction ends there.
+  reference to one of its nodes is void: nodes are slots with generations.
+- The sets of active transactions are kept closed: a transaction that takes from another takes all that comes before
+  that one, and hands it on to those after itself. Algorithm 1 leaves this to the end events (lines 38-40), but the last
+  ends may not be in the trace (docs/papers.md, traces that end inside regions). So a violation is reported at the first
+  event that makes the trace not serializable, never at an end.
+- Events outside regions ("unary") are transactions that end at once: a node in the class of their thread's knowledge.
+  Those of one thread share a node while it learns nothing (docs/papers.md, events outside regions).
+- A child without any event gives no order, though line 22 as printed takes its clock (docs/papers.md, begin and end are
+  events). A thread that is joined inside its region has no more events: its transaction ends there.
 - Hand-overs, which the paper does not have: like the reads of a location, without the write that clears them.
 
 Why it is exact. An edge always leads to the transaction of the current event, so a new cycle goes through that one; a
@@ -29,14 +30,14 @@ before p, of the active ones, is p's set, closed. So "p's closed set holds a" is
 
 Shadow state (paper's symbol: here). Everything belongs to the engine; nothing is shared between engines.
 
-- C_t: `threads[t].ref`, what the events of thread t leave behind: its active transaction's node, or a node of
-  the class of what t knows. Before its first event: its parent's reference at the fork.
+- C_t: `threads[t].ref`, the reference that events of thread t leave behind: its active transaction's node, or a node of
+  the class with t's knowledge. Before its first event: its parent's reference at the fork.
 - L_l: `locks[l]`, the reference of the last release.
 - W_x: `locations[x].W`, the reference of the last write.
 - R_{u,x}: `locations[x].R`, the reference of the last read that is not void or known to a later reader; where there are
   several, a shelf with one for each thread. A write clears it: it knows them all.
 - P_{u,h} (ours): `handovers[h]`, the posts, in the same form as R.
-- the sets: `rows[]`. Row 0 is empty for ever: it stands for whatever is void. Row 1 is scratch. The others belong to an
+- the sets: `rows[]`. Row 0 is empty for ever: all void references lead to it. Row 1 is scratch. The others belong to an
   active transaction each (`own`: its bit, which its `mask` never has) or to a class (`own` 0, `mask` not empty and
   unlike that of any other class). Slots from 64 on have their bits in `high`: `more` words a row, mostly none.
 - nodes: `nodes[]` and `names[]`. A node of the current generation is in the row it names; node 0 is void for ever.
@@ -147,8 +148,8 @@ cdef class AeroDrome:
     cdef size_t bucket_count      # a power of two
     cdef uint64_t stamp           # counts the shelves that were rebuilt
 
-    # Shelf after shelf: a word with its size (as a power of two), then its places. They are not blocks of a shared pool,
-    # for a reference has 32 bits to say where a shelf is.
+    # Shelf after shelf: a word with its size (as a power of two), then its places. They are no `Blocks`, for a
+    # reference has 32 bits to say where a shelf is.
     cdef uint64_t *shelves
     cdef size_t shelf_room
     cdef size_t shelf_top
@@ -210,7 +211,7 @@ cdef class AeroDrome:
         free(self.shelves)
 
     def grow(self, size_t threads, size_t locations, size_t locks, size_t handovers):
-        """Take note of how many there are now: the numbers in the columns are below."""
+        """Make room for so many of each: the numbers in the columns are below."""
         ensure_room(<void **> &self.threads, &self.thread_room, threads, sizeof(Thread))
         ensure_room(<void **> &self.locations, &self.location_room, locations, sizeof(Location))
         ensure_room(<void **> &self.locks, &self.lock_room, locks, sizeof(Ref))
@@ -349,7 +350,7 @@ cdef class AeroDrome:
         return 0
 
     cdef int end(self, Thread *t) except -1 nogil:
-        """Put what the transaction knows in the place of its bit, wherever that is; its node joins a class."""
+        """Put the transaction's set in the place of its bit in every other set; its node joins a class."""
         cdef uint32_t a = t.row, same, node = slot_of(t.ref)
         cdef uint32_t slot = self.infos[a].slot
         t.row = 0
@@ -703,7 +704,7 @@ cdef class AeroDrome:
         return False
 
     cdef int rebuild(self, Ref *cell, uint32_t a) except -1 nogil:
-        """Drop what row a, about to be put, knows, and all but one of each class; make room for more."""
+        """Drop the references that row a, about to be put, knows, and all but one of each class; make room for more."""
         cdef uint64_t i, old = cell[0] >> 32, at, count = 0, size = <uint64_t> 1 << self.shelves[old]
         cdef uint64_t power = SMALLEST_SHELF
         cdef Ref ref

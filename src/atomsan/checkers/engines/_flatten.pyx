@@ -1,13 +1,13 @@
 # cython: language_level=3, freethreading_compatible=True
-"""From the events of a trace to those that the algorithms see.
+"""Flattens nested regions and re-entrant locks, once for every checker.
 
 To an algorithm, a re-entrant acquire or release is no event, nor is one of a lock of kind `loop`, which makes no order:
 they become NOTHING. Of nested regions only the outermost begins and ends a transaction: the begin and end of the others
 become INNER, events of their transaction that mean nothing by themselves. And a trace that ends inside regions goes on
-with their ends. All this is done once, for every checker.
+with their ends.
 
-Two steps, block after block: where are the acquires, releases, begins and ends, and what becomes of each. Neither has a
-branch on what an event is, which cannot be foretold.
+Two steps, block after block: find the acquires, releases, begins and ends, then replace each. Neither has a branch on
+the kind of an event, which cannot be predicted.
 """
 
 from libc.stdint cimport uint8_t, uint16_t, uint32_t
@@ -41,7 +41,7 @@ cdef class Flattener:
         free(self.locks)
 
     def grow(self, size_t threads, size_t locks, loops=()):
-        """Take note of how many threads and locks there are now, and which new locks are loops."""
+        """Make room for so many threads and locks; `loops` are new locks of kind `loop`."""
         ensure_room(<void **> &self.regions, &self.region_room, threads, sizeof(uint32_t))
         ensure_room(<void **> &self.outermost, &self.outermost_room, threads, sizeof(uint32_t))
         ensure_room(<void **> &self.locks, &self.lock_room, locks, sizeof(uint32_t))

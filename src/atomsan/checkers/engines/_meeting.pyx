@@ -1,9 +1,9 @@
 # cython: language_level=3, freethreading_compatible=True
-"""Which locations transactions of different threads meet at: a cheap look that decides where a closer one is worth while.
+"""Locations where transactions of different threads meet: a cheap filter before the checkers of atomic sets.
 
 Two meet at a location if one uses it while the other, which has used it, still runs, and one of them writes. A cycle of
-units of work on an atomic set leaves a unit that runs on, by a conflict: so a set without such a location has none. It
-is never missed that two meet; where more than one thread reads, it may be said once too often.
+units of work on an atomic set leaves a unit that runs on, by a conflict: so a set without such a location has no cycle.
+No meeting is missed; where more than one thread reads, one may be reported that did not happen.
 """
 
 from libc.stdint cimport uint8_t, uint32_t
@@ -41,7 +41,7 @@ cdef class Meetings:
         free(self.running)
 
     def grow(self, size_t threads, size_t locations):
-        """Take note of how many there are now."""
+        """Make room for so many of each."""
         ensure_room(<void **> &self.begun, &self.begun_room, threads, sizeof(uint32_t))
         ensure_room(<void **> &self.running, &self.running_room, threads, sizeof(uint32_t))
         ensure_room(<void **> &self.used, &self.used_room, locations, sizeof(Used))
@@ -68,7 +68,7 @@ cdef class Meetings:
             else:
                 used.first = SHARED
                 self.look(used, t, op)
-        # What happens outside transactions is over at once: nobody can meet it later.
+        # An access outside transactions is over at once: nobody can meet it later.
         if number == 0:
             return
         if op == READ:

@@ -22,11 +22,11 @@ figure 5, and why:
   first access of u to l moves (u, *, l, *), but if it conflicts with an earlier one of v, it moves (v, u, ...) too.
 - *Collected when either unit ends*, not when both have. What the other one can still complete alone is then exactly one
   event away: u' comes last in 8, 13 and 14, u in all others, and either has a single event after the last one of its
-  partner. So nothing is left of the automaton but the event it waits for (`Waiting`), in a list at the location where
-  the living unit would do it. The list is reported and forgotten as a whole when the event comes: a unit that lives
-  long pays once for each short one that it has met, not at each of its accesses.
-- *A unit of one access* can only be u' and only in patterns 1 to 5, for it is over before the next event: it is nothing
-  but such waiting entries at the location, where other units have touched it.
+  partner. So the automaton shrinks to the event it waits for (`Waiting`), in a list at the location of that event. The
+  list is reported and forgotten as a whole when the event comes: a unit that lives long pays once for each short one
+  that it has met, not at each of its accesses.
+- *A unit of one access* can only be u' and only in patterns 1 to 5, for it is over before the next event: it leaves
+  waiting entries at the location, for the other units that have touched it, and nothing else.
 
 Shadow state. Slots are used again; 0 is none. A unit can be on several sets: a `Visit` is a unit on one of them.
 
@@ -57,7 +57,7 @@ cdef enum:                  # of `units.RowKind`; a read and a write are those o
     ROW_END = 2
     ROW_ALONE = 4
 
-cdef enum:                  # what an access is to a tuple; a write is one more
+cdef enum:                  # the roles of an access in a tuple; a write is one more
     FIRST = 0               # u at l1
     SECOND = 2              # u at l2
     OTHER_FIRST = 4         # u' at l1
@@ -79,7 +79,7 @@ cdef enum:
 cdef uint64_t[8] before, moves, again_before, again
 cdef uint64_t[8] ends           # the patterns whose last event it is
 cdef uint64_t[8] ends_once      # those among them that do not begin with it
-cdef uint64_t[2] begun          # what a unit's own read and write make of an untouched word
+cdef uint64_t[2] begun          # an untouched word after the unit's own read or write
 cdef uint64_t pairs_only = 0    # all bits of patterns 6 to 14
 cdef uint64_t lowest = 0        # the lowest bit of each pattern
 
@@ -166,7 +166,7 @@ cdef struct Touch:
     uint32_t location
     Link link                # in the location's list
     uint32_t[2] seen         # by kind of access: the visit's version when it was last done
-    uint32_t[2] waiting      # by kind of access: what it would complete
+    uint32_t[2] waiting      # by kind of access: the list of patterns that it would complete
 
 
 cdef struct Waiting:
@@ -279,7 +279,7 @@ cdef class Patterns:
         self.drop()
 
     def take(self):
-        """What was completed since the last call, in that order."""
+        """The patterns completed since the last call, in that order."""
         cdef size_t i, count = self.match_count
         names = ("set", "unit", "other", "location", "second")
         found = {"pattern": np.empty(count, np.uint8)}
@@ -351,7 +351,7 @@ cdef class Patterns:
         return 0
 
     cdef int alone(self, uint32_t t, uint32_t u, uint32_t s, uint32_t l, int kind) noexcept nogil:
-        """An access that is a unit of its own, as u': what it leaves to be completed."""
+        """An access that is a unit of its own, as u': it leaves patterns for others to complete."""
         cdef uint32_t x = self.locations[l]
         cdef Visit *visit
         cdef uint64_t bits, accepted = 0
@@ -524,7 +524,7 @@ cdef class Patterns:
     # ---- ends
 
     cdef int leave(self, uint32_t v) noexcept nogil:
-        """The visit ends. Whoever it has met keeps what it can complete alone."""
+        """The visit ends. Its partners keep the patterns that they can complete alone."""
         cdef Visit *visit = &self.visits[v]
         cdef uint32_t i, x
         cdef Touch *touch
@@ -553,9 +553,9 @@ cdef class Patterns:
         cdef uint32_t v = pair.visits[own], partner = pair.visits[1 - own]
         cdef int outcome = 0
         if self.sets[self.visits[v].set].matches < self.most:
-            outcome = self.leave_as_unit(&pair.sides[own], v, partner)
+            outcome = self.leave_side(&pair.sides[own], v, partner, True)
             if outcome != FAILED:
-                outcome = self.leave_as_other(&pair.sides[1 - own], v, partner)
+                outcome = self.leave_side(&pair.sides[1 - own], partner, v, False)
         self.alive -= pair.tuples
         self.free_rows(&pair.sides[0])
         self.free_rows(&pair.sides[1])
@@ -564,56 +564,42 @@ cdef class Patterns:
         give_slot(&self.pair_pool, self.pairs, sizeof(Pair), p)
         return outcome
 
-    cdef int leave_as_unit(self, Side *side, uint32_t v, uint32_t partner) noexcept nogil:
-        """u ends: u' may complete patterns 8, 13 and 14 at l1."""
-        cdef uint64_t *row
-        cdef uint64_t near
-        cdef uint32_t r, c, l
-        cdef int kind
-        if side.rows == NULL:
-            return 0
-        for r in range(min(self.visits[v].count, words(side.size_class))):
-            row = side.rows[r]
-            if row == NULL:
-                continue
-            l = self.visits[v].starts[r].location
-            for c in range(ROW_HEAD, words(row[0])):
-                near = equal(row[c], 3 * lowest) if row[c] else 0
-                for kind in range(2):
-                    if near & ends[OTHER_FIRST + kind] and not self.wait(
-                        self.touch_for(partner, l), kind, near & ends[OTHER_FIRST + kind],
-                        self.visits[v].unit, self.visits[partner].starts[c - ROW_HEAD].location,
-                    ):
-                        return FAILED
-        return 0
+    cdef int leave_side(self, Side *side, uint32_t u, uint32_t other, bint u_ends) noexcept nogil:
+        """One of the two units ends, and the other may complete patterns alone.
 
-    cdef int leave_as_other(self, Side *side, uint32_t v, uint32_t partner) noexcept nogil:
-        """u' ends: u may complete patterns 1 to 5 at l1, and the others but for 8, 13 and 14 at l2."""
+        If u ends, u' may complete 8, 13 and 14 at l1; if u' ends, u may complete 1 to 5 at l1 and the others at l2.
+        """
+        cdef uint32_t ended = self.visits[u if u_ends else other].unit, living = other if u_ends else u
+        cdef int last = OTHER_FIRST if u_ends else SECOND
         cdef uint64_t *row
-        cdef uint64_t near
-        cdef uint32_t r, c, l
+        cdef uint64_t near, left
+        cdef uint32_t r, c, first, second
         cdef int kind
         if side.rows == NULL:
             return 0
-        for r in range(min(self.visits[partner].count, words(side.size_class))):
+        for r in range(min(self.visits[u].count, words(side.size_class))):
             row = side.rows[r]
             if row == NULL:
                 continue
-            l = self.visits[partner].starts[r].location
-            if self.leave_summary(self.visits[partner].starts[r].touch, row[SUMMARY], self.visits[v].unit) == FAILED:
+            if not u_ends and self.leave_summary(self.visits[u].starts[r].touch, row[SUMMARY], ended) == FAILED:
                 return FAILED
+            first = self.visits[u].starts[r].location
             for c in range(ROW_HEAD, words(row[0])):
                 near = equal(row[c], 3 * lowest) if row[c] else 0
                 for kind in range(2):
-                    if near & ends[SECOND + kind] and not self.wait(
-                        self.touch_for(partner, self.visits[v].starts[c - ROW_HEAD].location),
-                        kind, near & ends[SECOND + kind], self.visits[v].unit, l,
+                    left = near & ends[last + kind]
+                    if left == 0:
+                        continue
+                    second = self.visits[other].starts[c - ROW_HEAD].location
+                    if not self.wait(
+                        self.touch_for(living, first if u_ends else second), kind, left, ended,
+                        second if u_ends else first,
                     ):
                         return FAILED
         return 0
 
     cdef int leave_summary(self, uint32_t x, uint64_t bits, uint32_t other) noexcept nogil:
-        """What u can complete in patterns 1 to 5 at its touch `x`, now that `other` has ended."""
+        """Patterns 1 to 5 that u can complete at its touch `x`, now that `other` has ended."""
         cdef uint64_t near = equal(bits, 2 * lowest)
         cdef int kind
         for kind in range(2):
@@ -857,7 +843,8 @@ cdef class Patterns:
         free(self.touches)
         free(self.pairs)
         free(self.waiting)
-        self.sets, self.locations, self.visits, self.touches, self.pairs, self.waiting = NULL, NULL, NULL, NULL, NULL, NULL
+        self.sets, self.locations, self.visits = NULL, NULL, NULL
+        self.touches, self.pairs, self.waiting = NULL, NULL, NULL
         self.set_room = self.location_room = self.alive = 0
         memset(&self.visit_pool, 0, sizeof(Pool))
         memset(&self.touch_pool, 0, sizeof(Pool))

@@ -4,24 +4,24 @@
 Each set has a graph of its own. A node is a unit of work on the set; an edge is a conflict on one of the set's
 locations, or the order of two units of one thread. The projection is serializable if and only if the graph has no
 cycle. A unit inside another one of its thread (a library called it back) is a node beside it: there is no edge between
-the two, neither by the thread nor by a conflict. So below, a thread is a *lane* (`checkers.units`), and a conflict is one of
-two threads: with the last write, or of a write with the reads since then. All graphs are kept at once, in one pool of
-nodes. What makes that cheap:
+the two, neither by the thread nor by a conflict. So below, a thread is a *lane* (`checkers.units`), and a conflict is
+one of two threads: with the last write, or of a write with the reads since then. All graphs are kept at once, in one
+pool of nodes. It is cheap for these reasons:
 
-- *The mask.* An edge only ever leads into the unit that acts now, so a cycle is closed in a running unit, and all there
-  is to know of a node is which running units lead to it: its mask, one bit for each thread that runs a unit (on one set
-  a thread runs one at most). The edge a -> n closes a cycle if n is in the mask of a: no search. When an edge gives n
-  new bits, they are handed on to what n leads to; when a unit ends, its bit is taken back from what it leads to. Either
+- *The mask.* An edge only ever leads into the unit that acts now, so a cycle is closed in a running unit, and a node is
+  known by the running units that lead to it: its mask, one bit for each thread that runs a unit (on one set a thread
+  runs one at most). The edge a -> n closes a cycle if n is in the mask of a: no search. When an edge gives n new bits,
+  they are handed on to the nodes n leads to; when a unit ends, its bit is taken back from the nodes it leads to. Either
   way a node is visited only if its mask changes.
-- *What is forgotten.* A unit that has ended and has an empty mask can never be on a cycle: a set that one thread alone
+- *Forgotten nodes.* A unit that has ended and has an empty mask can never be on a cycle: a set that one thread alone
   uses holds one node at most. A unit that has ended, leads nowhere, and is named by no location and no thread as the
   last to do something, never will lead anywhere: it goes as well, and with it those that led only to it. So a unit that
-  runs for hours holds no more than what locations and threads name.
-- *What is not stored.* An edge a -> n adds nothing if all running units that lead to a (or are a) lead to n already:
-  whatever comes to lead to a later does so by way of one of them. So such an edge is left out, unless a runs: it makes
-  witnesses shorter or shows another location, and a node has few of these. For the same reason an edge is given up where later ones cover it.
-  And where a has ended with one edge into it, from b, and the access of b comes before that of n too, then b -> n is
-  stored in place of a -> n. So chains of units do not get long, neither in memory nor in a witness.
+  runs for hours holds no more nodes than locations and threads name.
+- *Edges left out.* An edge a -> n adds nothing if all running units that lead to a (or are a) lead to n already: a
+  later unit leads to a by way of one of them. So such an edge is left out, unless a runs: it makes witnesses shorter or
+  shows another location, and a node has few of these. For the same reason an edge is given up where later ones cover
+  it. And where a has ended with one edge into it, from b, and the access of b comes before that of n too, then b -> n
+  is stored in place of a -> n. So chains of units do not get long, neither in memory nor in a witness.
 - *Cycles* are not stored: the edge that closes one is left out, so that the graph stays without. The set is marked by
   then; that its graph lacks some order can hide further cycles, but makes none up.
 
@@ -530,7 +530,7 @@ cdef class Projection:
             n = sibling
 
     cdef void end(self, uint32_t n) noexcept nogil:
-        """The unit has ended: it is no longer in any mask. What has an empty mask then goes."""
+        """The unit has ended: it is no longer in any mask. Nodes with an empty mask go."""
         cdef Thread *thread = &self.threads[self.nodes[n].thread]
         cdef size_t count, i
         self.nodes[n].running = False
@@ -550,7 +550,7 @@ cdef class Projection:
             give_slot(&self.bit_pool, self.bits, sizeof(uint32_t), thread.bit)
 
     cdef size_t take_back(self, uint32_t n) noexcept nogil:
-        """Remove n from the masks of what it leads to. In `dead`: those that go for it, gives how many."""
+        """Remove n from the masks of the nodes it leads to. In `dead`: those that go for it, gives how many."""
         cdef size_t word = self.threads[self.nodes[n].thread].bit >> 6
         cdef uint64_t bit = <uint64_t> 1 << (self.threads[self.nodes[n].thread].bit & 63)
         cdef size_t waiting = 1, count = 0
@@ -739,7 +739,7 @@ cdef class Projection:
             count -= 1
 
     cdef void hand_on(self, uint32_t a, uint32_t n) noexcept nogil:
-        """Put what leads to a, and a, into the mask of n and of all that n leads to."""
+        """Put a, and all that leads to a, into the mask of n and of all that n leads to."""
         cdef size_t waiting = 1, w
         cdef uint32_t e, target
         for w in range(self.words):
@@ -900,7 +900,7 @@ cdef class Projection:
             hashed = mixed(hashed, self.steps[i].access.op)
         return hashed
 
-    # ---- what came out
+    # ---- results
 
     def take(self):
         """The first cycle of each group that is new since the last time. Groups are numbered in this order, from 0."""

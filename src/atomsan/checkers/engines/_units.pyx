@@ -1,8 +1,8 @@
 # cython: language_level=3, freethreading_compatible=True
 """From events to the rows of units of work (`checkers/units.py`).
 
-Which sets a location is in, and which regions are units on them, comes as arrays. Sets are of kinds (objects of one class
-are), and a region is a unit on all sets of a kind or on none: so what there is to know is as large as the source of a
+The sets of each location, and the regions that are units on them, come as arrays. Sets are of kinds (objects of one
+class are), and a region is a unit on all sets of a kind or on none: so the arrays are as large as the source of a
 program, whatever the number of its objects.
 """
 
@@ -91,16 +91,16 @@ cdef class UnitFinder:
         free(self.rows)
 
     def grow(self, size_t threads):
-        """Take note of how many threads there are now."""
+        """Make room for so many threads."""
         ensure_room(<void **> &self.threads, &self.thread_room, threads, sizeof(ThreadRow))
 
     def know(self, offsets, sets, kinds, on, parts, same, back):
-        """What there is to know of the locations, sets and regions so far.
+        """Take the locations, sets and regions known so far.
 
-        The sets of location v are `sets[offsets[v] : offsets[v + 1]]`, the kind of a set is `kinds[set]`, `on[region, kind]`
-        is 1 if the region is a unit on sets of the kind (and is written to, if this finder learns), and `parts[region]` is
-        1 for a region whose code is that of the region around it. `back[region]` is 1 for a region that a library called
-        back; it has the row of `on` of the region that it is besides, `same[region]`.
+        The sets of location v are `sets[offsets[v] : offsets[v + 1]]`, the kind of a set is `kinds[set]`, and
+        `on[region, kind]` is 1 if the region is a unit on sets of the kind (and is written to, if this finder learns).
+        `parts[region]` is 1 for a region that is part of the code around it. `back[region]` is 1 for a region that a
+        library called back; it shares the row of `on` with the same code called otherwise, `same[region]`.
         """
         cdef const uint32_t[::1] offset_view = offsets
         cdef const uint32_t[::1] set_view = sets
@@ -166,8 +166,8 @@ cdef class UnitFinder:
     def extract(self, batch):
         """The accesses of a batch to locations that are in sets, and the regions that they are in.
 
-        As columns: thread, operation, target, site, number of the event. Learns, too. What comes out in all says as
-        much about the sets as what went in, and is often a small part of it.
+        As columns: thread, operation, target, site, number of the event. Learns, too. The extracts say as much about
+        the sets as the whole trace, and are often a small part of it.
         """
         cdef const uint32_t[::1] thread = batch.thread
         cdef const uint8_t[::1] ops = batch.op
@@ -322,7 +322,7 @@ cdef class UnitFinder:
         row.is_known = True
         if row.depth == 0:
             return
-        # what is around a callback has nothing to do with it
+        # a library callback starts a new unit of work
         for i in range(row.open[row.depth - 1].base, row.depth):
             region = row.open[i].region
             if region < self.region_count and self.on[self.same[region] * self.kind_count + kind]:

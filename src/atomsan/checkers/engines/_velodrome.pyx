@@ -7,8 +7,8 @@ events outside regions share nodes. Departures, and why:
 
 - *Order.* The paper keeps the ancestors of each node, RAPID searches the graph at each edge. Here the nodes stand in a
   list in topological order. An edge u -> v with u before v costs nothing. For one against the order, a search from v
-  goes over the nodes that stand before u, all that the edge can affect: if it comes to u there is a cycle, else what
-  it found moves behind u (Marchetti-Spaccamela, Nanni and Rohnert, 1996). Labels in 64 bits with gaps tell which
+  goes over the nodes that stand before u, all that the edge can affect: if it comes to u there is a cycle, else the
+  nodes it found move behind u (Marchetti-Spaccamela, Nanni and Rohnert, 1996). Labels in 64 bits with gaps tell which
   of two nodes is first; where a gap is full, it is widened (Dietz and Sleator, 1987).
   Edges only ever go into a running transaction or a new node, and one without edges out of it moves to the end of the
   list without a search: that is why the order is next to free where regions take their locks before they release any.
@@ -203,7 +203,7 @@ cdef class Velodrome:
         return self.cycle_increases
 
     def grow(self, size_t threads, size_t locations, size_t locks, size_t handovers):
-        """Take note of how many there are of each now."""
+        """Make room for so many of each."""
         cdef size_t known = self.thread_room
         if self.bucket_bits:
             locations = 0
@@ -372,7 +372,7 @@ cdef class Velodrome:
         return False
 
     cdef int connect(self, uint32_t t, uint32_t n, Event *now) noexcept nogil:
-        """Edges to `n` from what the event comes after, but for the thread's own order."""
+        """Edges to `n` from the events before this one, but for the thread's own order."""
         cdef Location *x
         cdef Thread *child
         cdef int outcome = 0
@@ -691,7 +691,7 @@ cdef class Velodrome:
         return 0
 
     cdef bint has_edge(self, uint32_t u, uint32_t v) noexcept nogil:
-        """Edges to what has ended are put aside on the way, so that no later search meets them."""
+        """Edges to ended nodes are put aside on the way, so that no later search meets them."""
         cdef uint32_t *link = &self.nodes[u].open
         cdef uint32_t e, n
         while link[0] != NONE:
@@ -736,7 +736,7 @@ cdef class Velodrome:
         return self.search
 
     cdef bint reorder(self, uint32_t u, uint32_t v) noexcept nogil:
-        """Bring v behind u, and with it what it leads to. True: it leads to u, so u -> v closes a cycle.
+        """Bring v and the nodes it leads to behind u. True: it leads to u, so u -> v closes a cycle.
 
         If contracting, the cycle is one node then, in the place of u.
         """
@@ -782,8 +782,8 @@ cdef class Velodrome:
     cdef size_t contract_cycle(self, uint32_t u, size_t count) noexcept nogil:
         """Make one node, u, of it and those in `moved` that lead to it. The others stay in `moved`: gives how many.
 
-        u's place is right for all: what leads into the cycle and was not found from v stands before u, and what was
-        found from v and is not in the cycle is going to stand behind it.
+        u's place is right for all: nodes that lead into the cycle and were not found from v stand before u, and those
+        found from v that are not in the cycle are going to stand behind it.
         """
         cdef size_t i, others = 0, cyclic = 0
         cdef uint32_t n
@@ -933,7 +933,7 @@ cdef class Velodrome:
             return (event, node.thread, op, target, site, 0, <uint32_t> NONE, kind)
         return (event, node.thread, op, target, site, node.number, node.region, kind)
 
-    # ---- what the filter keeps
+    # ---- the filter's result
 
     def kept(self):
         """The events to look at again: (thread, first, last) of each run of a thread's events, in three columns.
@@ -963,7 +963,7 @@ cdef class Velodrome:
 
 
 cdef class Projection:
-    """Which events are in the given runs (see `Velodrome.kept`). What is not becomes NOTHING, a begin SKIPPED."""
+    """Keeps the events in the given runs (see `Velodrome.kept`). All others become NOTHING, a begin SKIPPED."""
 
     cdef uint64_t[::1] first, last       # the runs, by thread and then by time
     cdef size_t *next                    # by thread: its first run that has not passed

@@ -3,7 +3,7 @@
 
 Paper: Ma, Ashraf, Chan, "Davida: A Decentralization Approach to Localizing Transaction Sequences for Debugging
 Transactional Atomicity Violations", 2022. A violation is a dependency e_a -> e_b between two threads where the begin of
-e_b's transaction happens before e_a, event by event. With `witnesses` off this is what the paper says of RegionTrack.
+e_b's transaction happens before e_a, event by event. With `witnesses` off this is RegionTrack as the paper has it.
 
 Departures, and why:
 
@@ -15,12 +15,12 @@ Departures, and why:
   that v does not", which is an AND of bit masks, in place of a question to every tree (algorithm 1, line 14).
 - Trees grow at events: e_p of an edge (line 19) is the stamp in M, so `isIncreasing` is exact. The paper's shortcut by
   transactions (algorithm 2, line 6) is not needed.
-- Dependencies: those of section III.B, and fork, join and hand-overs (docs/papers.md). `was read` is cleared by a
-  write: the public code forgets that.
+- Dependencies: those of section III.B, and fork, join and hand-overs (docs/papers.md, what one violation is). `was
+  read` is cleared by a write: the public code forgets that.
 - Only regular transactions have trees: nothing violates a unary one.
-- Of witnesses that look the same (region, target of e_b, places of the two local accesses) the first is kept whole,
-  with a count. When `limit` groups are full, the target no longer tells them apart; what finds no group after twice as
-  many is counted in `dropped`.
+- Of witnesses that look the same (region, target of e_b, sites of the two local accesses) the first is kept whole,
+  with a count. When `limit` groups are full, the target no longer tells them apart; a witness that finds no group after
+  twice as many is counted in `dropped`.
 
 Shadow state (the paper's symbol, who owns it, what holds):
 
@@ -29,10 +29,10 @@ Shadow state (the paper's symbol, who owns it, what holds):
       .since[v]     M_v(s): the event at which s came to know v's begin. At most s's last event.
       .node[v]      where s stands in HBT_v. Witnesses only.
     .active         delta_s, as number in `actives` plus 1; 0 outside regions. Then s knows it, since its begin.
-    .oldest         the least of `since`: what it accessed before is void, for whatever it knew then has ended. Void
-                    accesses tell nobody anything, so they are dropped where they are in the way. (An order that is
-                    seen for it, or not, would tell as little: a read knows what the write before it knew, a take
-                    what the posts before it knew, so these are void too.)
+    .oldest         the least of `since`: its accesses before are void, for all transactions it knew then have ended.
+                    Void accesses tell nobody anything, so they are dropped where they are in the way. (An order that is
+                    seen for it, or not, would tell as little: a read knows all that the write before it knew, a take
+                    all that the posts before it knew, so these are void too.)
     .knows          how many v it knows. A joined thread's slot is used again when this is 0: then none of its accesses
                     can say anything of a transaction that is active now, and `since` of the slot's next owner
                     is later than all of them.
@@ -113,8 +113,8 @@ cdef struct Here:               # the event at hand
     uint32_t target
     uint8_t op
 
-# Accesses by slot, open addressing. It is no table of `_hashing`, for void accesses are left out when it is made anew, and
-# its entries are blocks that the next row takes over: rows come and go with each write.
+# Accesses by slot, open addressing. It is no table of `_hashing`, for void accesses are left out when it is made anew,
+# and its entries are blocks that the next row takes over: rows come and go with each write.
 cdef struct Row:
     Access *entries             # `1 << bits` of them, or NULL
     uint32_t bits
@@ -326,7 +326,7 @@ cdef class ViolationEngine:
         free(self.path)
 
     def grow(self, size_t threads, size_t locations, size_t locks, size_t handovers):
-        """Take note of how many of each there are now."""
+        """Make room for so many of each."""
         ensure_room(<void **> &self.slot_of, &self.symbol_capacity, threads, sizeof(uint32_t))
         ensure_room(<void **> &self.releases, &self.lock_capacity, locks, sizeof(Access))
         ensure_room(<void **> &self.handovers, &self.handover_capacity, handovers, sizeof(HandOver))
@@ -543,7 +543,7 @@ cdef class ViolationEngine:
     # ---- who knows which active transaction
 
     cdef inline bint void(self, const Access *a) noexcept nogil:
-        """Whatever its thread knew at that event has ended: it can tell nobody anything."""
+        """All transactions that its thread knew at that event have ended: it can tell nobody anything."""
         return a.event < self.threads[a.slot].oldest
 
     cdef int tell(self, const Access *a, uint8_t kind, const Here *here) except -1 nogil:
@@ -768,7 +768,7 @@ cdef class ViolationEngine:
         return 0
 
     cdef int keep_shown(self) except -1 nogil:
-        """What `describe` will want of the threads' last events when this batch is gone."""
+        """Keep the threads' last events for `describe`, when this batch is gone."""
         cdef uint32_t s
         cdef uint64_t i
         for s in range(1, self.thread_pool.used):
@@ -932,7 +932,7 @@ cdef class ViolationEngine:
         return <Access *> entries
 
     cdef int rebuild(self, Row *row) except -1 nogil:
-        """Leave out what is void, in twice the room that the rest needs: rows follow live readers."""
+        """Leave out void entries, in twice the room that the rest needs: rows follow live readers."""
         cdef Row new
         cdef uint32_t i
         new.count = 0

@@ -68,6 +68,12 @@ def test_imports_follow_the_flow(path: Path) -> None:
             assert there not in FORBIDDEN.get(here, ()), f"{here} imports {there}"
 
 
+def test_the_log_knows_no_python_program() -> None:
+    for path in (path for path in MODULES if path.is_relative_to(SOURCE / "recorder" / "log")):
+        known = {target for target in imports(path) if target[0] == "source" or target[:2] == ("recorder", "python")}
+        assert not known, f"{path.name} imports {known}"
+
+
 def test_the_rooms_are_those_of_the_design() -> None:
     rooms = {path.name for path in SOURCE.iterdir() if path.is_dir() and path.name != "__pycache__"}
     assert rooms <= set(ROOMS) - {"leaves"}

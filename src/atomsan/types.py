@@ -47,11 +47,22 @@ class Reopenable(Protocol):
 
 
 class EventSink(Protocol):
-    """Takes the batches of one source, in order. What it writes is whole only after `finish`."""
+    """Takes the batches of one source, in order. What it writes is whole only after `finish`.
+
+    Whoever made the sink calls `finish`, once, when the `meta` of the source is final.
+    """
 
     def write(self, batch: Batch) -> None: ...
 
     def finish(self) -> None: ...
+
+
+class LiveSink(EventSink, Protocol):
+    """A sink of events that come while a program runs, so that there can be pauses between them."""
+
+    def idle(self) -> None:
+        """Nothing comes for now. What `write` holds back, to do it together with more, is done now if it is due."""
+        ...
 
 
 class Checker(Protocol):

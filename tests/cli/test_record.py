@@ -86,7 +86,7 @@ def has_events(name: str) -> bool:
 
 
 def test_limits(atomsan: Atomsan, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("atomsan.recorder.log.runner.GRACE", 0.2)
+    monkeypatch.setattr("atomsan.recorder.log.limits.GRACE", 0.2)
     written(BUSY + "sys.stdout.flush()\nthreading.Event().wait()")
     ran = atomsan("record", "-o", "t.atomtrace", "--timeout", "1", "--max-events", "1000", "app.py")
     assert (ran.code, ran.out) == (3, "30000\n")

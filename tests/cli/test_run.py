@@ -668,7 +668,7 @@ def test_limit_holds_for_each_process(atomsan: Atomsan) -> None:
 @pytest.mark.parametrize("live", [False, True])
 @pytest.mark.parametrize("deaf", [False, True])
 def test_a_hung_program_is_ended(deaf: bool, live: bool, atomsan: Atomsan, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("atomsan.recorder.log.runner.GRACE", 0.2)
+    monkeypatch.setattr("atomsan.recorder.log.limits.GRACE", 0.2)
     deafness = "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n" if deaf else ""
     written(BUSY + deafness + "sys.stdout.flush()\nthreading.Event().wait()")
     ran = atomsan("run", *["--live"] * live, "--timeout", "1", "-o", "r.json", "app.py")

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from atomsan.recorder.log.resolving import Recording
+from atomsan.recorder.log.recording import Recording
+from atomsan.recorder.python.language import PYTHON
 from atomsan.trace.events import Batch
 from atomsan.trace.trace import Trace
 from atomsan.trace.validation import ValidatedSource
@@ -60,13 +61,29 @@ def log(records: Iterable[tuple[int, ...]]) -> Any:
     return np.array(list(records), RECORD).view(np.uint8)
 
 
+class BatchList:
+    """A sink that keeps the batches."""
+
+    def __init__(self) -> None:
+        self.batches: list[Batch] = []
+
+    def write(self, batch: Batch) -> None:
+        self.batches.append(batch)
+
+    def idle(self) -> None:
+        pass
+
+    def finish(self) -> None:
+        pass
+
+
 class Resolved:
     """A recording that is fed by hand."""
 
     def __init__(self, definitions: Iterable[list[Any]] = (), directory: str | None = None) -> None:
-        self.recording = Recording(shared=False, ring_bytes=1 << 14, directory=directory)
-        self._batches: list[Batch] = []
-        self.recording.output = self._batches.append
+        self.recording = Recording(shared=False, ring_bytes=1 << 14, directory=directory, language=PYTHON)
+        self._sink = BatchList()
+        self.recording.start(self._sink)
         self.symbols = self.recording.symbols
         self.meta = self.recording.meta
         self.place = self.recording.place
@@ -83,14 +100,14 @@ class Resolved:
     def restart(self) -> Resolved:
         """What comes from now on is another trace."""
         self.recording.restart("another")
-        self._batches.clear()
+        self._sink.batches.clear()
         self.symbols = self.recording.symbols
         self.meta = self.recording.meta
         return self
 
     def batches(self):  # type: ignore[no-untyped-def]
         self.recording.finish()
-        yield from self._batches
+        yield from self._sink.batches
 
     def trace(self) -> Trace:
         """What came of it; the trace's own validation refuses it if it is not well-formed."""

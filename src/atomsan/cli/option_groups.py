@@ -12,7 +12,8 @@ from atomsan.reports.registry import REPORTERS
 
 if TYPE_CHECKING:
     from atomsan.findings.report import Report
-    from atomsan.recorder.log.runner import Limits, Program
+    from atomsan.recorder.log.limits import Limits
+    from atomsan.recorder.python.launch import Program
     from atomsan.recorder.python.options import RecordingOptions
     from atomsan.source.spec import Specification
 
@@ -79,7 +80,7 @@ class LaunchOptions(NamedTuple):
     force: bool
 
     def to_run(self) -> Program:
-        from atomsan.recorder.log.runner import Program
+        from atomsan.recorder.python.launch import Program
 
         if self.module is not None and self.code is not None:
             raise InputError("-m and -c exclude each other")
@@ -92,7 +93,7 @@ class LaunchOptions(NamedTuple):
         return Program("file", self.program[0], tuple(self.program[1:]))
 
     def limits(self) -> Limits:
-        from atomsan.recorder.log.runner import Limits
+        from atomsan.recorder.log.limits import Limits
 
         check_positive("--max-events", self.max_events)
         check_positive("--max-bytes", self.max_bytes)

@@ -15,8 +15,10 @@ from atomsan.reports.wording import counted
 if TYPE_CHECKING:
     from atomsan.findings.report import Report
     from atomsan.recorder.log.definitions import SelectionDefinition
-    from atomsan.recorder.log.runner import Limits, Outcome, Program
+    from atomsan.recorder.log.limits import Limits
+    from atomsan.recorder.log.runner import Outcome
     from atomsan.recorder.log.tape import Tape
+    from atomsan.recorder.python.launch import Program
     from atomsan.recorder.python.options import RecordingOptions
     from atomsan.source.spec import Specification
     from atomsan.types import EventSource

@@ -14,9 +14,10 @@ import pytest
 
 import atomsan
 from atomsan import InputError, Specification
-from atomsan.recorder.log.resolving import Recording
+from atomsan.recorder.log.recording import Recording
 from atomsan.recorder.log.tape import Tape
 from atomsan.recorder.python import _probes
+from atomsan.recorder.python.language import PYTHON
 from recorder.probing import prepared, recording
 from recorder.raw import OPS, log, module, record
 
@@ -431,7 +432,7 @@ def free(obj: int) -> tuple[int, ...]:
 
 
 def resolved(*pieces: list[tuple[int, ...]], keeps_unshared: bool = True) -> Recording:
-    recording = Recording(shared=False, ring_bytes=1 << 14, keeps_unshared=keeps_unshared)
+    recording = Recording(shared=False, ring_bytes=1 << 14, keeps_unshared=keeps_unshared, language=PYTHON)
     for message in DEFINITIONS:
         recording.send(message)
     for piece in pieces:

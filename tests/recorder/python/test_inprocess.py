@@ -56,7 +56,7 @@ def test_program_does_not_wait_for_a_failed_reader(tmp_path: Path) -> None:
             for name in ("first", "second"):
                 try:
                     with recorder.trace(name) as tape:
-                        recorder._recording.output = full
+                        tape.write = full
                         watched.fill(1_500_000)
                         print("went on")
                 except OutputError as error:

@@ -9,35 +9,16 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections import defaultdict, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from atomsan.source.effects import PRIMITIVE_METHODS
 from atomsan.trace.regions import CALLBACK
 
 if TYPE_CHECKING:
-    from atomsan.recorder.log._resolve import Resolver
+    from atomsan.recorder.log._resolver import Resolver
 
 Message = list[Any]
-
-# Probes whose name is that of a method or function which reads or writes something: what is done at their sites.
-_OPERATIONS = frozenset({"method", "keyed_method", "late_method", "argument", "call", "item"})
-
-# Probes that are about an object of which a method is called.
-_CALLED = frozenset({"load_attr", "method", "keyed_method", "late_method"})
-
-# Probes of stores, and the lines in which what is stored is a primitive that was made for it.
-_STORING = frozenset({"store_attr", "store_name", "store_cell"})
-_MAKING = re.compile(r"=\s*(?:\w+\.)*(?:R?Lock|Condition|(?:Bounded)?Semaphore|Event|Barrier|\w*Queue)\(")
-
-# Probes at which a primitive is used that another probe read.
-_ENTERING = frozenset({"with", "await"})
-
-# Probes that stand in statements of their own, never inside the right side of an assignment. (A name can, through `:=`,
-# but hardly ever does; and then the assignment's region ends a little early.)
-_STATEMENTS = frozenset({"store_attr", "store_name", "store_cell", "aug_attr", "aug_item", "with"})
 
 _READ_BYTES = 1 << 20
 
@@ -90,9 +71,8 @@ class DefinitionList:
 
 
 class SiteDefinition(NamedTuple):
-    """A place in the source, and what the probe there is about."""
+    """A place in the source, and what is done there."""
 
-    kind: str
     file: str
     line: int
     column: int
@@ -100,8 +80,54 @@ class SiteDefinition(NamedTuple):
     text: str
     """The line of the source."""
     operation: str | None
+    """The method or function that reads or writes something, if it is one."""
     expression: str
     """The object or container that is accessed, as the source spells it."""
+    closure: str = ""
+    """The function whose closure variables are accessed here."""
+    primitive: str = ""
+    """What the source calls the primitive that is entered here."""
+
+
+class SiteLinks(NamedTuple):
+    """What a site has to do with others of its module: functions, regions and sites by their places in it."""
+
+    function: int
+    region: int | None
+    """That begins or ends here."""
+    fed_by: int | None
+    """The site at which the object or container was read that this one is about."""
+    is_statement: bool
+    """Whether it stands in a statement of its own, never inside the right side of an assignment."""
+
+
+class RegionDefinition(NamedTuple):
+    name: str
+    origin: str
+    has_loops: bool = False
+    is_trampoline: bool = False
+    flow: str | None = None
+
+
+class ModuleDefinition(NamedTuple):
+    """A module of the program: what its part of the log can be about."""
+
+    functions: int
+    regions: list[RegionDefinition]
+    sites: list[tuple[SiteDefinition, SiteLinks]]
+    uses: list[tuple[int, str]]
+    """Sites at which a primitive is used, and how (`Resolver.define_use`)."""
+    sets: dict[str, list[str]]
+    """The atomic sets that classes declare."""
+
+
+class Language(NamedTuple):
+    """What a recorder tells of the language of its programs, so that the log need not know any."""
+
+    read_module: Callable[[Mapping[str, Any], Callable[[str], str]], ModuleDefinition]
+    """Reads the definition of a module; the function says how a file is shown. Raises as `Definitions.add` catches."""
+    namespace_types: frozenset[str]
+    """The names of the types that the namespace of a module can have."""
 
 
 class RegionLabel(NamedTuple):
@@ -143,8 +169,9 @@ def _directory(path: str | None) -> str:
 class Definitions:
     """The tables, and the resolver that is told what it needs of them."""
 
-    def __init__(self, resolver: Resolver, root: str | None = None) -> None:
+    def __init__(self, resolver: Resolver, language: Language, root: str | None = None) -> None:
         self._resolver = resolver
+        self.language = language
         self._root = _directory(root)
         self.types: dict[int, TypeDefinition] = {}
         self.bases: dict[str, list[str]] = {}
@@ -173,7 +200,7 @@ class Definitions:
         self.wrong = 0
         """Messages that made no sense."""
         self._label_numbers: dict[tuple[str, str, str | None], int] = {}
-        self._regions: dict[tuple[Any, ...], int] = {}
+        self._regions: dict[RegionDefinition, int] = {}
         self._first_sites: dict[tuple[Any, ...], int] = {}
         self._functions = 0
         self._adders: dict[str, Callable[..., None]] = {
@@ -197,9 +224,9 @@ class Definitions:
         module, field = self.modules.get(namespace), self.names.get(name)
         return f"{module}.{field}" if module and field else ""
 
-    def go_on_with(self, resolver: Resolver) -> None:
-        """Tell another resolver from now on, which knows what the one before it was told."""
-        resolver.go_on_from(self._resolver)
+    def tell(self, resolver: Resolver) -> None:
+        """Tell another resolver from now on, which takes over what the one so far was told."""
+        resolver.take_over(self._resolver)
         self._resolver = resolver
 
     def add(self, message: Message) -> None:
@@ -236,7 +263,7 @@ class Definitions:
         self.threads[number] = str(name)
 
     def _add_annotated(self, number: int, name: str) -> None:
-        self._resolver.define_annotated(number, self._region(str(name), "annotated"))
+        self._resolver.define_annotated(number, self._region(RegionDefinition(str(name), "annotated")))
 
     def _add_primitive(self, address: int, kind: str, name: str = "") -> None:
         self.primitives[int(address)].append(PrimitiveDefinition(str(kind), str(name)))
@@ -255,59 +282,33 @@ class Definitions:
         shown = None if file is None else self._shown(str(file))
         self.selections[str(module)] = SelectionDefinition(shown, bool(selected), str(reason))
 
-    def _add_module(self, module: dict[str, Any]) -> None:
-        plan, first = module["plan"], int(module["first_site"])
-        file = self._shown(str(plan["file"]))
-        lines = str(module["source"]).split("\n")
-        functions = [str(function[0]) for function in plan["functions"]]
-        regions = [self._region(*_region_facts(region)) for region in plan["regions"]]
-        loops = [region[1] == "loop" for region in plan["regions"]]
-        self.sets |= {str(name): [str(field) for field in fields] for name, *fields in plan.get("sets", ())}
-        for number, (kind, line, column, function, name, text, region, feeds, *_) in enumerate(plan["probes"], first):
-            line, column = int(line), int(column)
-            site = SiteDefinition(
-                kind=str(kind),
-                file=file,
-                line=max(line, 0),
-                column=max(column, 0),
-                function=functions[function],
-                text=lines[line - 1].strip() if 0 < line <= len(lines) else "",
-                operation=str(name) if kind in _OPERATIONS and name else None,
-                expression=str(text),
-            )
+    def _add_module(self, definition: dict[str, Any]) -> None:
+        first = int(definition["first_site"])
+        module = self.language.read_module(definition, self._shown)
+        regions = [self._region(region) for region in module.regions]
+        self.sets |= module.sets
+        for number, (site, links) in enumerate(module.sites, first):
             self.sites[number] = site
-            shown = (file, line, column, site.function, site.operation)
+            shown = (site.file, site.line, site.column, site.function, site.operation)
             self._resolver.define_site(
                 number,
                 self._first_sites.setdefault(shown, number),
-                regions[region] if region >= 0 else None,
-                self._functions + function,
-                first + feeds if feeds >= 0 else 0,
-                kind in _STATEMENTS or (kind == "begin" and region >= 0 and loops[region]),
+                None if links.region is None else regions[links.region],
+                self._functions + links.function,
+                0 if links.fed_by is None else first + links.fed_by,
+                links.is_statement,
             )
-        for number, probe in enumerate(plan["probes"], first):
-            kind, name, feeds = probe[0], probe[4], probe[7]
-            if feeds >= 0:
-                self._resolver.define_feeding(first + feeds)
-                if kind in _CALLED and name in PRIMITIVE_METHODS:
-                    self._resolver.define_use(first + feeds, "reads")
-                elif kind in _ENTERING:
-                    self._resolver.define_use(number, "enters")
-            if kind in _STORING and _MAKING.search(self.sites[number].text):
-                self._resolver.define_use(number, "makes")
-        self._functions += len(functions)
+        for _, links in module.sites:
+            if links.fed_by is not None:
+                self._resolver.define_feeding(first + links.fed_by)
+        for place, how in module.uses:
+            self._resolver.define_use(first + place, how)
+        self._functions += module.functions
 
-    def _region(
-        self,
-        name: str,
-        origin: str,
-        has_loops: bool = False,
-        is_trampoline: bool = False,
-        flow: str | None = None,
-    ) -> int:
-        key = (name, origin, has_loops, is_trampoline, flow)
-        if key not in self._regions:
-            self._regions[key] = self._resolver.define_region(
+    def _region(self, region: RegionDefinition) -> int:
+        if region not in self._regions:
+            name, origin, has_loops, is_trampoline, flow = region
+            self._regions[region] = self._resolver.define_region(
                 self._label(name, origin, flow),
                 self._label(name, "outer", flow),
                 self._label(name, origin, flow, CALLBACK),
@@ -316,7 +317,7 @@ class Definitions:
                 is_trampoline=is_trampoline,
                 is_outer=origin == "outer",
             )
-        return self._regions[key]
+        return self._regions[region]
 
     def _label(self, name: str, origin: str, flow: str | None, entered: str | None = None) -> int:
         number = self._label_numbers.setdefault((name, origin, entered), len(self.labels))
@@ -330,8 +331,3 @@ class Definitions:
             return file
         path = os.path.realpath(os.path.join(self._root, file))
         return path[len(self._root) :] if path.startswith(self._root) else file
-
-
-def _region_facts(region: Any) -> tuple[str, str, bool, bool, str | None]:
-    name, origin, _line, _function, has_loops, is_trampoline, flow = region
-    return str(name), str(origin), bool(has_loops), bool(is_trampoline), "\n".join(map(str, flow)) or None

@@ -9,9 +9,10 @@ import fcntl
 import mmap
 import os
 import struct
-import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
+
+from atomsan.recorder.log._ring import RingHead
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,24 +30,21 @@ RING_BYTES = 32 << 20
 HIGH_DESCRIPTOR = 200
 
 _MAGIC_AND_CAPACITY = struct.Struct("=QQ")
-_FLAG = struct.Struct("=I")
-# where the fields of the head stand
-_TAIL, _LOST = 24, 32
-_STOP, _CLOSED, _WAITING = 40, 44, 48
 
 
 def create_ring(size: int = RING_BYTES, *, shared: bool = True) -> tuple[mmap.mmap, int]:
     """A ring of about `size` bytes, and the descriptor that another process can map it by (-1 if not `shared`)."""
     descriptor = shared_file("atomsan-ring") if shared else -1
     try:
-        return _ring_in(descriptor, capacity_of(size)), descriptor
+        return ring_in(descriptor, capacity_of(size)), descriptor
     except BaseException:
         if shared:
             os.close(descriptor)
         raise
 
 
-def _ring_in(descriptor: int, capacity: int) -> mmap.mmap:
+def ring_in(descriptor: int, capacity: int) -> mmap.mmap:
+    """A ring in a file (-1: in memory that nobody shares)."""
     whole = HEAD_BYTES + capacity * RECORD_BYTES
     if descriptor >= 0:
         os.ftruncate(descriptor, whole)
@@ -65,17 +63,17 @@ def shared_file(name: str) -> int:
     """The descriptor of a file that is in no directory: it is gone when nobody has it open."""
     if hasattr(os, "memfd_create"):
         try:
-            return _out_of_the_way(os.memfd_create(name, os.MFD_CLOEXEC))
+            return out_of_the_way(os.memfd_create(name, os.MFD_CLOEXEC))
         except OSError:
             pass  # a system that lacks it, or a sandbox that forbids it
     import tempfile
 
     descriptor, path = tempfile.mkstemp(prefix=f"{name}-")
     os.unlink(path)
-    return _out_of_the_way(descriptor)
+    return out_of_the_way(descriptor)
 
 
-def _out_of_the_way(descriptor: int) -> int:
+def out_of_the_way(descriptor: int) -> int:
     """The same file by a high number: the small ones are the program's, and it may count on getting them in turn."""
     for lowest in (HIGH_DESCRIPTOR, 3):
         try:
@@ -112,7 +110,7 @@ class SharedLog:
 
     def stop(self) -> None:
         """Nothing more is wanted: the recorded process need not wait for a reader."""
-        _FLAG.pack_into(self.memory, _STOP, 1)
+        RingHead(self.memory).stop = True
 
     def close(self) -> None:
         with suppress(BufferError):  # a reader may still look at it
@@ -123,82 +121,26 @@ class SharedLog:
         self.ring_file = self.definition_file = -1
 
 
-# Logs of processes that a program has forked, in a directory that its recorder looks into. A pair of files for each;
-# the ring takes its name when both are there to be read.
-_RING_SUFFIX, _DEFINITIONS_SUFFIX = ".ring", ".definitions"
-
-
-def create_spooled(directory: str, ring_bytes: int = RING_BYTES) -> SharedLog:
-    """A log for this process. Whoever reads it sees by a lock on the definitions whether this process still lives."""
-    name = os.path.join(directory, f"{os.getpid()}-{time.monotonic_ns()}")
-    definition_file = _new_file(name + _DEFINITIONS_SUFFIX)
-    fcntl.lockf(definition_file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    ring_file = _new_file(name + ".new")
-    memory = _ring_in(ring_file, capacity_of(ring_bytes))
-    os.rename(name + ".new", name + _RING_SUFFIX)
-    return SharedLog(memory, ring_file, definition_file)
-
-
-def open_spooled(path: str) -> SharedLog:
-    """The reader's side. The files lose their names: they are gone when nobody has them open."""
-    definitions = path.removesuffix(_RING_SUFFIX) + _DEFINITIONS_SUFFIX
-    definition_file = os.open(definitions, os.O_RDWR | os.O_CLOEXEC)
-    ring_file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
-    os.unlink(path)
-    os.unlink(definitions)
-    return SharedLog(mmap.mmap(ring_file, 0), ring_file, definition_file)
-
-
-def spooled(directory: str) -> list[tuple[int, str]]:
-    """The logs in the directory: the number of the process, and the path."""
-    found = []
-    for name in sorted(os.listdir(directory)):
-        number = name.partition("-")[0]
-        if name.endswith(_RING_SUFFIX) and number.isdecimal():
-            found.append((int(number), os.path.join(directory, name)))
-    return found
-
-
-def is_written(log: SharedLog) -> bool:
-    """Whether the process that made this log still lives."""
-    try:
-        fcntl.lockf(log.definition_file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return True
-    return False
-
-
-def _new_file(path: str) -> int:
-    return _out_of_the_way(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
-
-
 class RingReader:
     """The reader's side of a ring. Its producer may be killed at any moment: what it had logged is there."""
 
     def __init__(self, memory: Any) -> None:
         import numpy as np
 
-        self._bytes: NDArray[np.uint8] = np.frombuffer(memory, np.uint8)
-        if len(self._bytes) < HEAD_BYTES:
-            raise ValueError("too short for a ring")
-        magic, capacity = _MAGIC_AND_CAPACITY.unpack_from(memory, 0)
-        if magic != MAGIC or capacity & (capacity - 1) or not 0 < capacity <= self._room():
+        self._head = RingHead(memory)
+        whole: NDArray[np.uint8] = np.frombuffer(memory, np.uint8)
+        capacity, room = self._head.capacity, (len(whole) - HEAD_BYTES) // RECORD_BYTES
+        if self._head.magic != MAGIC or capacity & (capacity - 1) or not 0 < capacity <= room:
             raise ValueError("not a ring")
-        self.capacity: int = capacity
-        self._records = self._bytes[HEAD_BYTES : HEAD_BYTES + capacity * RECORD_BYTES]
-        self._tail = int(self._bytes[_TAIL : _TAIL + 8].view(np.uint64)[0])
-        self._flags = self._bytes[_STOP : _WAITING + 4].view(np.uint32)
-        self._lost = self._bytes[_LOST : _LOST + 8].view(np.uint64)
-
-    def _room(self) -> int:
-        return (len(self._bytes) - HEAD_BYTES) // RECORD_BYTES
+        # as it was at first: what the program writes there later is not believed
+        self.capacity = capacity
+        self._records = whole[HEAD_BYTES : HEAD_BYTES + capacity * RECORD_BYTES]
+        self._tail = self._head.read
 
     def available(self) -> int:
         """How many records can be read. What they use is defined already: read the definitions after this."""
-        from atomsan.recorder.log._resolve import ring_head
-
         # A head that is out of reach was not written by a probe; then there is no telling what is a record.
-        there = ring_head(self._bytes) - self._tail
+        there = self._head.written - self._tail
         return there if 0 <= there <= self.capacity else 0
 
     def pieces(self, count: int) -> list[NDArray[np.uint8]]:
@@ -210,25 +152,23 @@ class RingReader:
 
     def advance(self, count: int) -> None:
         """The next `count` records were read: there is room for others."""
-        from atomsan.recorder.log._resolve import set_ring_tail
-
         self._tail += count
-        set_ring_tail(self._bytes, self._tail)
+        self._head.read = self._tail
 
     def stop(self) -> None:
         """Tell the producer that nothing more is wanted."""
-        self._flags[0] = 1
+        self._head.stop = True
 
     @property
     def closed(self) -> bool:
         """Whether the producer ended its recording in good order."""
-        return bool(self._flags[1])
+        return self._head.closed
 
     @property
     def waiting(self) -> bool:
         """Whether the producer waits for room."""
-        return bool(self._flags[2])
+        return self._head.waiting
 
     @property
     def lost(self) -> int:
-        return int(self._lost[0])
+        return self._head.lost

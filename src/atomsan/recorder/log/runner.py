@@ -1,69 +1,60 @@
-"""Runs a program in a process of its own and reads its log while it runs.
+"""Runs a program in a process of its own, and reads its log while it runs.
 
-The program's process (`child.py`) writes to memory that this one shares, so nothing is lost when the program is killed,
-crashes or hangs, and the program never waits for a disk. Standard input, output and error are the program's: it has
-inherited them. So are the signals: what this process is sent, it passes on, and it ends after the program.
+The program's process writes to memory that this one shares, so nothing is lost when the program is killed, crashes or
+hangs, and the program never waits for a disk. Standard input, output and error are the program's: it has inherited
+them. So are the signals: what this process is sent, it passes on, and it ends after the program.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import select
 import signal
 import subprocess
-import sys
-import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
 
 from atomsan.env import for_program
-from atomsan.errors import InputError
-from atomsan.recorder.log import _signals
-from atomsan.recorder.python.options import RecordingOptions
+from atomsan.errors import InputError, OutputError
+from atomsan.recorder.log.ring import SharedLog
+from atomsan.recorder.log.signals import signals_passed_on
 
 if TYPE_CHECKING:
-    from types import FrameType
+    from atomsan.recorder.log.definitions import Language
+    from atomsan.recorder.log.limits import Limits
+    from atomsan.recorder.log.recording import Recording
 
-    from atomsan.recorder.log.resolving import Recording
-    from atomsan.recorder.log.ring import SharedLog
-
-START = Path(__file__).parent.parent / "python" / "program" / "start.py"
-
-# How long to sleep when there is nothing to read, and how long a program may take to end once it was told to.
+# How long to sleep when there is nothing to read.
 IDLE = 0.005
-GRACE = 5.0
-
-FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR2)
-# What a terminal sends to everybody in its foreground, the program too.
-OF_A_TERMINAL = (signal.SIGINT, signal.SIGQUIT)
 
 
-@dataclass(frozen=True)
-class Program:
-    """What to run: a file, a module (`-m`) or a text (`-c`), and the arguments it gets."""
-
-    kind: Literal["file", "module", "code"]
-    what: str
-    arguments: tuple[str, ...] = ()
-
-    @property
-    def command_line(self) -> list[str]:
-        before = {"file": [], "module": ["-m"], "code": ["-c"]}[self.kind]
-        return [*before, self.what, *self.arguments]
+class Launch(Protocol):
+    """How a recorder starts a program that writes to a log. Each recorder has one of its own."""
 
     @property
     def shown(self) -> str:
-        return self.what if self.kind == "file" else " ".join(self.command_line[:2])
+        """What people call the program."""
+        ...
 
-    def check(self) -> None:
-        """Say now what Python would say only in the other process."""
-        if self.kind == "file" and not os.path.exists(self.what):
-            raise InputError("no such file", source=self.what)
+    @property
+    def what(self) -> str:
+        """The program, for the trace's `meta`."""
+        ...
+
+    @property
+    def command_line(self) -> list[str]:
+        """The program and its arguments, as the user gave them."""
+        ...
+
+    @property
+    def language(self) -> Language: ...
+
+    def command(self, ring: int, definitions: int) -> Sequence[str]:
+        """What its process is started with. It inherits the descriptors of the ring and of the file of definitions."""
+        ...
 
 
 @dataclass
@@ -83,29 +74,16 @@ class Outcome:
         return 128 + self.signal if self.signal else self.exit or 0
 
 
-@dataclass(frozen=True)
-class Limits:
-    """When to stop recording (events or bytes of each process), and when to end the program (seconds)."""
+class ProgramRun:
+    """One run of a program, in a process of its own. `start` it, then read its log `to_the_end`.
 
-    events: int | None = None
-    bytes: int | None = None
-    seconds: float | None = None
-    grace: float = field(default_factory=lambda: GRACE)
-    """How long the program may take to end once it was told to."""
-
-
-class Run:
-    """One run of a program. `start`, give it the reader of the log, then `pump` until it returns False.
-
-    The program can be started before its reader is there: what that needs takes as long to load as the program.
+    The program is started before its reader is there: what that needs takes as long to load as the program.
     """
 
-    def __init__(self, program: Program, options: RecordingOptions, limits: Limits, log: SharedLog) -> None:
-        self._program = program
-        self._options = options
-        self._log = log
+    def __init__(self, launch: Launch, limits: Limits, log: SharedLog) -> None:
+        self._launch = launch
         self._limits = limits
-        self._recording: Recording | None = None
+        self._log = log
         self._process: subprocess.Popen[bytes] | None = None
         self._pid_file = -1
         self._told_to_end = 0.0
@@ -119,35 +97,22 @@ class Run:
         self._signals.enter_context(signals_passed_on(self))
 
     def ask(self) -> None:
+        """Somebody asks how it goes: `to_the_end` says so."""
         self._is_asked = True
-
-    def was_asked(self) -> bool:
-        """Whether somebody has asked how it goes, since this was last called."""
-        was_asked, self._is_asked = self._is_asked, False
-        return was_asked
 
     def start(self) -> None:
         """Start the program."""
-        ring, definitions = self._log.descriptors
-        facts = {
-            "ring": ring,
-            "definitions": definitions,
-            "kind": self._program.kind,
-            "options": self._options._asdict(),
-        }
-        command = [sys.executable, *_interpreter_flags(), str(START), json.dumps(facts)]
-        for descriptor in (ring, definitions):
+        command = self._launch.command(*self._log.descriptors)
+        for descriptor in self._log.descriptors:
             os.set_inheritable(descriptor, True)
         self._started = time.monotonic()
         try:
             # Nothing is closed: whoever started us may have meant a descriptor for the program.
-            self._process = subprocess.Popen(
-                [*command, self._program.what, *self._program.arguments], close_fds=False, env=for_program()
-            )
+            self._process = subprocess.Popen(command, close_fds=False, env=for_program())
         except (OSError, ValueError) as error:
-            raise InputError(f"cannot be run: {error}", source=self._program.shown) from error
+            raise InputError(f"cannot be run: {error}", source=self._launch.shown) from error
         finally:
-            for descriptor in (ring, definitions):
+            for descriptor in self._log.descriptors:
                 os.set_inheritable(descriptor, False)
         if hasattr(os, "pidfd_open"):
             with suppress(OSError):  # an old kernel, or a sandbox that forbids it
@@ -155,16 +120,28 @@ class Run:
         for number in self._waiting_signals:
             self.send(number)
 
-    def read_by(self, recording: Recording) -> None:
-        """From now on, `pump` reads the log."""
-        self._recording = recording
+    def recording(self) -> Recording:
+        """A new reader of the program's log."""
+        return new_recording(self._launch, self._limits, self._log)
 
-    def pump(self) -> bool:
+    def to_the_end(self, recording: Recording) -> Iterator[bool]:
+        """Read the log until the program has ended. Gives True now and then: somebody asks how it goes; else False."""
+        while self._pump(recording):
+            was_asked, self._is_asked = self._is_asked, False
+            yield was_asked
+        # signals are ours from now on: Ctrl-C ends the check
+        self.close()
+        recording.finish(complete=self.outcome.stopped is None)
+        recording.meta.seconds = self.outcome.seconds
+        recording.meta.warnings += recording.warnings
+        if self.outcome.stopped:
+            recording.meta.warnings.append(self.outcome.stopped)
+
+    def _pump(self, recording: Recording) -> bool:
         """Read what the program has logged so far. False: it has ended, and all of it was read."""
         assert self._process is not None
-        assert self._recording is not None
         ended = self._process.poll() is not None
-        found = self._recording.drain()
+        found = recording.drain()
         self._keep_time()
         if ended:
             self._end(self._process.returncode)
@@ -220,45 +197,30 @@ class Run:
         self._signals.close()
 
 
-def _interpreter_flags() -> list[str]:
-    """The flags that this Python was started with, for the other one."""
-    flags: list[str] = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
-    return flags
-
-
 @contextmanager
-def signals_passed_on(run: Run) -> Iterator[None]:
-    """The program gets the signals that this process is sent; SIGUSR1 asks for an interim report.
-
-    What is ignored here stays so, and is ignored by the program as well (`nohup`).
-    """
-
-    def from_terminal(number: int, frame: FrameType | None) -> None:
-        # Ctrl-C on a terminal reaches the program without us
-        if not _has_terminal() or _signals.was_sent(number):
-            run.send(number)
-
-    handlers: dict[int, Any] = dict.fromkeys(OF_A_TERMINAL, from_terminal)
-    handlers |= dict.fromkeys(FORWARDED, lambda number, frame: run.send(number))
-    handlers[signal.SIGUSR1] = lambda number, frame: run.ask()
-    if threading.current_thread() is not threading.main_thread():
-        handlers.clear()  # signals come to the main thread, whoever that is
-    handled = [number for number in handlers if signal.getsignal(number) not in (signal.SIG_IGN, None)]
-    before = {number: signal.signal(number, handlers[number]) for number in handled}
-    for number in handled:
-        _signals.watch(number)
+def started(launch: Launch, limits: Limits) -> Iterator[ProgramRun]:
+    """A run of the program, which has been started, and has ended when the context is left."""
     try:
-        yield
+        log = SharedLog.create()
+    except OSError as error:
+        raise OutputError(f"no memory for the recording: {error.strerror or error}") from error
+    run = ProgramRun(launch, limits, log)
+    try:
+        run.pass_signals_on()
+        run.start()
+        yield run
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        run.close()
+        log.close()
 
 
-def _has_terminal() -> bool:
-    """Whether this process is in the foreground of a terminal."""
-    for descriptor in (0, 1, 2):
-        try:
-            return os.tcgetpgrp(descriptor) == os.getpgrp()
-        except OSError:
-            continue
-    return False
+def new_recording(launch: Launch, limits: Limits, log: SharedLog, behind: str = "") -> Recording:
+    """A reader of a log of this program; `behind` its name stands which of its processes it is."""
+    from atomsan.recorder.log.recording import Recording
+
+    recording = Recording(
+        log, language=launch.language, source=launch.shown + behind, keeps_unshared=False, limits=limits
+    )
+    recording.meta.program = launch.what
+    recording.meta.command_line = launch.command_line
+    return recording

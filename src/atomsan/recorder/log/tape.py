@@ -82,10 +82,13 @@ class Tape:
         if self._pending_events >= _SMALL:
             self.flush()
         else:
-            self.flush_if_due()
+            self._flush_if_due()
 
-    def flush_if_due(self) -> None:
-        """For when nothing is written for a while: what came before should not wait for it."""
+    def idle(self) -> None:
+        """Nothing comes for now: what came before should not wait for it."""
+        self._flush_if_due()
+
+    def _flush_if_due(self) -> None:
         if self._pending and self._writer is not None and self._clock() - self._last_flush >= self._flush_seconds:
             self.flush()
 

@@ -1,6 +1,6 @@
 """Runs the program under recording, in a process of its own that looks like one without us.
 
-`program/start.py` calls `main` with the settings of the recording process (`runner.py`); the rest of the command line
+`program/start.py` calls `main` with the settings of the recording process (`launch.py`); the rest of the command line
 is the program's. Makes `__main__`, `sys.argv` and `sys.path` what they would be without us, and leaves the end of the
 process to Python.
 """
@@ -18,7 +18,6 @@ from importlib.machinery import SourceFileLoader
 from types import CodeType, ModuleType
 from typing import Any, BinaryIO
 
-from atomsan.recorder.log.ring import create_spooled
 from atomsan.recorder.python import _log
 from atomsan.recorder.python._empty_stack import (
     call_on_empty_stack,
@@ -37,7 +36,7 @@ _write, _fstat, _dumps = os.write, os.fstat, json.dumps
 
 
 def main(facts: str, command: Sequence[str]) -> None:
-    """Run the program that the command line names. `facts` is the JSON that `runner.py` makes."""
+    """Run the program that the command line names. `facts` is the JSON that `launch.py` makes."""
     wanted = json.loads(facts)
     options = RecordingOptions(**wanted["options"])
     os.set_inheritable(wanted["definitions"], False)
@@ -105,6 +104,7 @@ def _identity(descriptor: int) -> tuple[int, int] | None:
 
 def follow_forks(session: Session, definitions: Sender, spool: str) -> None:
     """From now on, a process that the program forks writes a log of its own, into the directory `spool`."""
+    from atomsan.recorder.log.spool import create_spooled
 
     def in_child() -> None:
         try:

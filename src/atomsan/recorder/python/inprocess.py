@@ -16,9 +16,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from atomsan.recorder.log.resolving import Recording
+from atomsan.recorder.log.recording import Recording
 from atomsan.recorder.log.tape import Tape
 from atomsan.recorder.python import _log, _probes, _sync
+from atomsan.recorder.python.language import PYTHON
 from atomsan.recorder.python.options import RecordingOptions
 from atomsan.recorder.python.session import Session, scheduled
 from atomsan.scheduler.noise import Noise
@@ -39,7 +40,7 @@ class InProcess:
     """A recorder of its own process. There can be one at a time."""
 
     def __init__(self, options: RecordingOptions, *, adapters: Sequence[Adapter] = ()) -> None:
-        self._recording = Recording(shared=False)
+        self._recording = Recording(shared=False, language=PYTHON)
         self._session = Session(options, self._recording.memory, self._recording.send, adapters=adapters)
         self._lock = threading.Lock()
         self._is_over = threading.Event()
@@ -75,7 +76,7 @@ class InProcess:
             self._raise_reader_error()
             self._recording.restart(name)
             tape = Tape(self._recording.symbols, self._recording.meta, path, force=force)
-            self._recording.output, self._recording.idle = tape.write, tape.flush_if_due
+            self._recording.start(tape)
         try:
             _sync.start_trace()
             _probes.start_trace()
@@ -92,7 +93,7 @@ class InProcess:
                     self._raise_reader_error()
                     self._recording.end()
                 finally:
-                    self._recording.output, self._recording.idle = lambda batch: None, lambda: None
+                    self._recording.detach()
                 tape.finish()
 
     def _read(self) -> None:

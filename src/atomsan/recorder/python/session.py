@@ -4,7 +4,7 @@
         ...                                 # and so are locks, threads and tasks
 
 Source is rewritten (`source/`), probes are put into the code (`_probes`), primitives are watched (`primitives`,
-`tasks`), and all of them write to one log (`_log`). The reader of the log (`resolving`) is another process, or a thread
+`tasks`), and all of them write to one log (`_log`). The reader of the log (`recording`) is another process, or a thread
 in the background. Nothing heavy is imported here: this is the program's process.
 """
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from recorder.log.test_resolver import DEFINITIONS, PROBES, REGIONS
 from recorder.raw import RECORD, M, Resolved, log, record
-from recorder.test_resolve import DEFINITIONS, PROBES, REGIONS
 
 # Few values, so that records have to do with each other; and some that nothing knows.
 addresses = st.sampled_from([0, 64, 128, 192, M, 1 << 63])

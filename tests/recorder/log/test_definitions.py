@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from atomsan.recorder.log._resolve import Resolver
+from atomsan.recorder.log._resolver import Resolver
 from atomsan.recorder.log.definitions import DefinitionFile, DefinitionList, Definitions
 from atomsan.recorder.log.ring import shared_file
+from atomsan.recorder.python.language import PYTHON
 from recorder.raw import module
 
 MESSAGES: list[list[Any]] = [["name", 1, "é", 5], ["type", 1, "m", "A"], ["set", {"program": "x"}]]
@@ -66,26 +67,26 @@ words = st.sampled_from(
 
 @given(st.lists(st.tuples(words, st.lists(json_values, max_size=4)), max_size=8))
 def test_any_message_is_taken_or_counted(messages: list[tuple[str, list[Any]]]) -> None:
-    definitions = Definitions(Resolver())
+    definitions = Definitions(Resolver(), PYTHON)
     for word, arguments in messages:
         definitions.add([word, *arguments])
 
 
 @pytest.mark.parametrize("damage", [{"plan": None}, {"first_site": "x"}, {"source": None}, {"plan": {"probes": [[1]]}}])
 def test_a_damaged_module_is_counted(damage: dict[str, Any]) -> None:
-    definitions = Definitions(Resolver())
+    definitions = Definitions(Resolver(), PYTHON)
     definitions.add(["module", {**module([("load_attr", 1, 0, 1)])[1], **damage}])
     assert definitions.wrong == (damage.get("source", "") is not None)
 
 
 def test_a_file_that_could_not_be_rewritten() -> None:
-    definitions = Definitions(Resolver())
+    definitions = Definitions(Resolver(), PYTHON)
     definitions.add(["failure", "a.py", "RecursionError"])
     assert definitions.failures == {"a.py": "RecursionError"}
 
 
 def test_why_modules_are_watched() -> None:
-    definitions = Definitions(Resolver(), "/project")
+    definitions = Definitions(Resolver(), PYTHON, "/project")
     definitions.add(["selection", "app", "/project/app.py", True, "the program's own code"])
     definitions.add(["selection", "sys", None, False, "it has no source file"])
     definitions.add(["selection", "half"])

@@ -13,15 +13,9 @@ from libc.stdlib cimport free
 from libc.string cimport memcpy
 
 from atomsan.recorder.log._raw cimport KEY_FIELD, KEY_HASH, KEY_INDEX, KEY_NUMBER, KEY_STRUCTURE, KEY_WHOLE
+from atomsan.recorder.log._rows cimport FIELD_BY_HASH, KEY_IDENTITY, NONE, NewObject
 from atomsan.trace._memory cimport grown, resized
 from atomsan.trace._names cimport NameTable, long_hash
-
-cdef enum: NONE = 0xFFFFFFFF
-
-# Kinds of keys that the resolver adds to those of the log.
-cdef enum:
-    FIELD_BY_HASH = 17
-    KEY_IDENTITY = 18
 
 # How an object is called.
 cdef enum:
@@ -43,28 +37,17 @@ cdef struct LocationName:
     uint32_t head     # how much of its name stands before the key of an element
     uint32_t uses     # containers reached through it
 
-cdef packed struct ObjectRow:   # of the resolver
-    uint64_t address
-    uint64_t space
-    uint32_t type
-    uint32_t via
-    uint32_t site
-    uint32_t kind
-    uint32_t is_class
-    uint32_t is_queue
-    uint32_t name
-    uint32_t nothing
-
 cdef struct Seen:
     uint64_t hash     # 0: free
     uint32_t times
 
 
-cdef class Namer:
+cdef class LocationNamer:
     """Names the objects and locations of one recording, in the order of their numbers."""
 
     cdef object definitions
     cdef dict types, modules, sites
+    cdef object namespace_types
     cdef object table             # of locations
     cdef NameTable names
     cdef ObjectName *objects
@@ -96,6 +79,7 @@ cdef class Namer:
     def __cinit__(self, definitions, table):
         self.definitions = definitions
         self.types, self.modules, self.sites = definitions.types, definitions.modules, definitions.sites
+        self.namespace_types = definitions.language.namespace_types
         self.table = table
         self.names = table.names
         self.seen_room = 1024
@@ -114,9 +98,9 @@ cdef class Namer:
         free(self.text)
 
     def add(self, objects, locations):
-        """Name what is new: rows of `_resolve.OBJECT_ROW` and `_resolve.LOCATION_ROW`."""
+        """Name what is new: rows of `OBJECT_ROW` and `LOCATION_ROW` of `_resolver.pyx`."""
         cdef size_t o = 0, total = len(objects), i
-        cdef const ObjectRow[:] row = objects
+        cdef const NewObject[:] row = objects
         cdef const uint64_t[:] keys = locations["key"]
         cdef const uint32_t[:] owners = locations["object"]
         cdef const uint32_t[:] kinds = locations["kind"]
@@ -162,7 +146,7 @@ cdef class Namer:
 
     # Objects
 
-    cdef int add_object(self, const ObjectRow *row) except -1:
+    cdef int add_object(self, const NewObject *row) except -1:
         cdef ObjectName *new
         if self.object_count == self.object_room:
             self.objects = <ObjectName *> resized(self.objects, (2 * self.object_room + 64) * sizeof(ObjectName))
@@ -173,14 +157,14 @@ cdef class Namer:
         type_definition = self.types.get(row.type)
         if self.modules:
             module = self.modules.get(row.address)
-            if module is not None and (type_definition is None or type_definition[1] in ("dict", "type")):
+            if module is not None and (type_definition is None or type_definition[1] in self.namespace_types):
                 return self.labelled(new, module, A_MODULE)
         if row.is_class and type_definition is not None:
             return self.labelled(new, type_definition[1], A_CLASS)
         defined = self.sites.get(row.site) if row.site else None
         if row.kind == KEY_FIELD or row.kind == FIELD_BY_HASH:
-            if defined is not None and defined.kind in ("load_cell", "store_cell"):
-                self.numbered(new, closure_owner(defined.function, defined.kind))
+            if defined is not None and defined.closure:
+                self.numbered(new, defined.closure)
                 new.form = ACTIVATION
                 return 0
             return self.numbered(new, type_definition[1] if type_definition is not None else "object")
@@ -468,12 +452,6 @@ cdef class Namer:
 cdef bytes encoded(str text):
     """As the table of names wants it: UTF-8, and no NUL."""
     return text.encode("utf-8", "backslashreplace").replace(b"\0", b"\\x00")
-
-
-cdef str closure_owner(str function, str kind):
-    """The function whose closure variables these are. It stores them first, or gets them as parameters."""
-    cdef str around = function.rpartition(".<locals>.")[0]
-    return around if around and kind == "load_cell" else function
 
 
 cdef bint is_plain(str expression):

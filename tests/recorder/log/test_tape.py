@@ -13,16 +13,16 @@ import pytest
 
 import atomsan
 from atomsan import OutputError
-from atomsan.recorder.log.resolving import Recording
+from atomsan.recorder.log.recording import Recording
 from atomsan.recorder.log.tape import Tape
+from atomsan.recorder.python.language import PYTHON
 from atomsan.trace.events import Batch
 from atomsan.trace.meta import TraceMeta
 from atomsan.trace.reading import open_trace
 from atomsan.trace.symbols import Symbols
 from atomsan.trace.trace import Trace
-from recorder.raw import NAMES, M, log, record
 
-TESTS = Path(__file__).parent.parent
+TESTS = Path(__file__).parents[2]
 
 # As a bundle calls its tables.
 TABLES = ("threads", "variables", "locks", "regions", "handovers", "sites")
@@ -105,8 +105,8 @@ def test_a_path_is_written_from_the_beginning(tmp_path: Path) -> None:
 
 def test_the_last_words_of_a_program_that_falls_silent_are_flushed(tmp_path: Path) -> None:
     writing = Writing(tmp_path / "t.atomtrace")
-    recording = Recording(shared=False)
-    recording.idle = writing.tape.flush_if_due
+    recording = Recording(shared=False, language=PYTHON)
+    recording.start(writing.tape)
     writing.write()
     recording.drain()
     assert len(atomsan.load(tmp_path / "t.atomtrace")) == 0
@@ -170,7 +170,7 @@ KILLED = """
 import sys
 from pathlib import Path
 sys.path.insert(0, {tests!r})
-from recorder.test_tape import Writing
+from recorder.log.test_tape import Writing
 writing = Writing(Path({path!r}), flush_seconds=0.0)
 while True:
     writing.now += 1
@@ -194,38 +194,3 @@ def test_a_writer_that_is_killed(tmp_path: Path, after: int) -> None:
     assert [event.target for event in trace.events()] == expected(len(trace) // 1000, 1000)
     assert not trace.meta.complete
     assert trace.meta.warnings
-
-
-# Live
-
-
-def test_a_recording_through_the_ring() -> None:
-    recording = Recording(shared=False, ring_bytes=1 << 13)
-    batches: list[Batch] = []
-    recording.output = batches.append
-    for message in NAMES:
-        recording.send(message)
-    memory = np.frombuffer(recording.memory, np.uint8)
-    head, capacity = memory[16:24].view(np.uint64), 256
-    records = memory[4096:].view(log([record(1, "write", M, 1)]).dtype).reshape(-1, 32)
-    for i in range(1000):
-        records[int(head[0]) % capacity] = log([record(1 + i % 2, "write", M, 1)])
-        head[0] += np.uint64(1)
-        if i % 100 == 0:
-            assert recording.drain()
-            assert not recording.drain()
-    recording.finish()
-    assert sum(map(len, batches)) == recording.events == recording.counters["records"] == 1000
-    assert [batch.first for batch in batches] == list(np.cumsum([0, *map(len, batches)])[:-1])
-    assert not recording.drain()
-
-
-def test_a_recording_for_another_process() -> None:
-    recording = Recording()
-    ring, definitions = recording.descriptors
-    os.write(definitions, b'["thread", 1, "MainThread", "thread"]\n["nonsense"]\n')
-    assert os.fstat(ring).st_size > 1 << 20
-    assert not recording.drain()
-    assert recording.warnings == ["1 definitions could not be read"]
-    recording.finish(complete=False)
-    assert not recording.closed

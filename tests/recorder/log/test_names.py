@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gc
 import os
-import sys
 from pathlib import Path
 
 import pytest
@@ -213,46 +211,3 @@ def test_locks_are_called_what_the_source_calls_them() -> None:
 def test_queues() -> None:
     put = record(1, "write", 64, 0, "structure", site=2, flag="queue")
     assert locations(put) == [("queue #1 (items)", "queue #1", "queue", "<queue>", None)]
-
-
-def test_what_another_trace_costs_is_not_what_was_defined() -> None:
-    def calls(modules: int) -> int:
-        probes = [("load_attr", 1, 0, 1, "x", "a"), ("begin", 1, 0, 1, "", "", 0)]
-        plans = [module(probes, regions=[(f"m{i}:f", "function")], first=2 * i + 1) for i in range(modules)]
-        log = Resolved(plans).feed(read(64, 1, site=1))
-        count = 0
-
-        def counting(frame: object, event: str, argument: object) -> None:
-            nonlocal count
-            count += 1
-
-        gc.disable()  # what it calls is nothing of ours
-        sys.setprofile(counting)
-        try:
-            log.recording.restart("another")
-        finally:
-            sys.setprofile(None)
-            gc.enable()
-        return count
-
-    calls(2)  # what is done once, such as imports
-    assert calls(200) == calls(2)
-
-
-def test_a_trace_ends_although_something_is_logged_while_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    # in the program's own process: the death of a list of ours, at an address where the program had one
-    from atomsan.recorder.log.resolving import Recording
-
-    recording = Recording(shared=False)
-    count = 0
-
-    def drain() -> bool:
-        nonlocal count
-        count += 1
-        assert count < 10, "it does not end"
-        return True
-
-    monkeypatch.setattr(recording, "drain", drain)
-    recording.restart("another")
-    recording.end()
-    assert count == 2

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from atomsan.recorder.log.resolving import Recording
-from atomsan.trace.events import Batch
-from recorder.raw import log, module, record
+from atomsan.recorder.log.recording import Recording
+from atomsan.recorder.python.language import PYTHON
+from recorder.raw import BatchList, log, module, record
 
 SITES = 60
 PROBES = [("load_attr", line + 1, 0, 0, "x") for line in range(SITES)]
@@ -18,9 +18,9 @@ ADDRESSES = [0x1000 * (number + 1) for number in range(4)]
 
 def events(pieces: list[list[tuple[int, ...]]], *, keeps_unshared: bool) -> list[tuple[int, int, str, str, str]]:
     """(site, op, thread, variable, object) of each access."""
-    recording = Recording(shared=False, ring_bytes=1 << 14, keeps_unshared=keeps_unshared)
-    batches: list[Batch] = []
-    recording.output = batches.append
+    recording = Recording(shared=False, ring_bytes=1 << 14, keeps_unshared=keeps_unshared, language=PYTHON)
+    sink = BatchList()
+    recording.start(sink)
     for message in (module(PROBES), *NAMES):
         recording.send(message)
     for piece in pieces:
@@ -29,7 +29,7 @@ def events(pieces: list[list[tuple[int, ...]]], *, keeps_unshared: bool) -> list
     symbols = recording.symbols
     assert len(set(symbols.locations)) == len(symbols.locations)
     found: list[Any] = []
-    for batch in batches:
+    for batch in sink.batches:
         for thread, op, target, site in zip(batch.thread, batch.op, batch.target, batch.site, strict=True):
             if op <= 1:
                 line = symbols.sites.site(site).line

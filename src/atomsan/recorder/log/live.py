@@ -1,0 +1,56 @@
+"""The events of a program that runs, as a source: its log is read when a batch is wanted, and nothing is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from atomsan.trace.events import BATCH_EVENTS
+
+if TYPE_CHECKING:
+    from atomsan.errors import Place
+    from atomsan.recorder.log.recording import Recording
+    from atomsan.recorder.log.runner import ProgramRun
+    from atomsan.trace.events import Batch
+
+# A batch that is smaller waits for more, as long as the program runs.
+_SMALL = BATCH_EVENTS // 8
+
+
+class LiveEvents:
+    """A source that can be read once, and the sink of the recording that it reads."""
+
+    def __init__(self, recording: Recording, run: ProgramRun) -> None:
+        self.symbols = recording.symbols
+        self.meta = recording.meta
+        self._recording = recording
+        self._found: list[Batch] = []
+        recording.start(self)
+        self._batches = self._all(run)
+
+    def write(self, batch: Batch) -> None:
+        self._found.append(batch)
+
+    def idle(self) -> None:
+        """What was found is given out when it is wanted, not when it is due."""
+
+    def finish(self) -> None:
+        """Nothing is kept, so there is nothing to finish."""
+
+    def batches(self) -> Iterator[Batch]:
+        """The batches that are left."""
+        return self._batches
+
+    def _all(self, run: ProgramRun) -> Iterator[Batch]:
+        for _ in run.to_the_end(self._recording):
+            if sum(map(len, self._found)) >= _SMALL:
+                yield from self._taken()
+        yield from self._taken()
+
+    def _taken(self) -> list[Batch]:
+        taken = self._found[:]
+        self._found.clear()
+        return taken
+
+    def place(self, event: int) -> Place:
+        return self._recording.place(event)

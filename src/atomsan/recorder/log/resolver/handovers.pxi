@@ -1,0 +1,251 @@
+# Hand-overs: posts and takes that order exactly as the primitive does. Queues, semaphores, barriers, events, futures.
+#
+# State: `Nodes`, the lists of posts that nobody took yet: of an item of a queue (the entry AN_ITEM of the address table
+# has its last node), of a semaphore (`Primitive.posts`), and of a barrier's waiting threads (`Primitive.waiting`).
+# Always: a take comes after the post of the same hand-over; one without a post is dropped, except that a wait that ran
+# out takes what nobody posts (`take_nothing`).
+
+cdef struct Node:
+    uint32_t value
+    uint32_t thread
+    uint32_t next
+
+# Circles of which the last node is known, so that both ends are at hand. NONE is an empty one.
+cdef struct Nodes:
+    Rows rows             # of Node
+    uint32_t free         # the first row that is not in use, plus 1; a list through `next`
+
+
+cdef inline Node *node_at(const Nodes *nodes, uint32_t number) noexcept nogil:
+    return <Node *> nodes.rows.rows + number
+
+
+cdef uint32_t appended(Nodes *nodes, uint32_t last, uint32_t value, uint32_t thread) except? 0xFFFFFFFF nogil:
+    """The last of a circle with one more node."""
+    cdef uint32_t number
+    if nodes.free:
+        number = nodes.free - 1
+        nodes.free = node_at(nodes, number).next
+    else:
+        new_row(&nodes.rows, sizeof(Node))
+        number = nodes.rows.count - 1
+    node_at(nodes, number)[0] = Node(value, thread, number)
+    if last != NONE:
+        node_at(nodes, number).next = node_at(nodes, last).next
+        node_at(nodes, last).next = number
+    return number
+
+
+cdef inline uint32_t first_value(const Nodes *nodes, uint32_t last) noexcept nogil:
+    return node_at(nodes, node_at(nodes, last).next).value
+
+
+cdef uint32_t without_first(Nodes *nodes, uint32_t last) noexcept nogil:
+    """The last of a circle without its first, or NONE if nothing is left."""
+    cdef uint32_t first = node_at(nodes, last).next
+    node_at(nodes, last).next = node_at(nodes, first).next
+    node_at(nodes, first).next = nodes.free
+    nodes.free = first + 1
+    return NONE if first == last else last
+
+
+cdef void free_circle(Nodes *nodes, uint32_t last) noexcept nogil:
+    while last != NONE:
+        last = without_first(nodes, last)
+
+
+cdef int renew(State *s, const RawRecord *r) except -1 nogil:
+    """RAW_SEMAPHORE, RAW_BARRIER: it is new, or begins again."""
+    cdef Primitive *p
+    if r.object == 0:
+        s.dropped.strange += 1
+        return 0
+    p = primitive_at(s, r.object)
+    if r.op == RAW_BARRIER:
+        free_circle(&s.nodes, p.waiting)
+        p.waiting = p.phase = NONE
+        p.parties = <uint32_t> min(r.key, <uint64_t> MOST_COUNTED)
+        p.arrivals, p.departed = 0, False
+        return 0
+    if p.mode == AS_LOCK:
+        give_up(s, p)
+    free_circle(&s.nodes, p.posts)
+    p.posts = NONE
+    p.acquires = p.releases = p.front = 0
+    p.permits, p.is_semaphore = r.key, True
+    p.mode = AS_LOCK if r.key == 1 else AS_PERMITS
+    return 0
+
+
+cdef int post(State *s, const RawRecord *r) except -1 nogil:
+    cdef Primitive *p = primitive_at(s, r.object)
+    cdef uint32_t site = site_symbol(s, r.site), hand
+    if r.key_kind == HAND_PERMIT:
+        return post_permit(s, r, p, site)
+    if r.key_kind == HAND_ITEM:
+        return post_item(s, r, p, site)
+    hand = hand_of(s, r, p)
+    return 0 if hand == NONE else emit(s, r.thread, POST, hand, site)
+
+
+cdef int take(State *s, const RawRecord *r) except -1 nogil:
+    cdef Primitive *p = primitive_at(s, r.object)
+    cdef uint32_t site = site_symbol(s, r.site), hand
+    if r.key_kind == HAND_PERMIT:
+        return take_permit(s, r, p, site)
+    if r.key_kind == HAND_ITEM:
+        return take_item(s, r, site)
+    if r.key_kind == HAND_NOTHING:
+        return take_nothing(s, r, p, <uint32_t> min(r.key, <uint64_t> OF_ROOM))
+    hand = hand_of(s, r, p)
+    return 0 if hand == NONE else emit(s, r.thread, TAKE, hand, site)
+
+
+cdef uint32_t hand_of(State *s, const RawRecord *r, Primitive *p) except? 0xFFFFFFFE nogil:
+    """The one hand-over of an object, or of a future's start. NONE: the record is about neither."""
+    if r.key_kind == HAND_PLAIN:
+        return whole_hand(s, p, r.object)
+    if r.key_kind == HAND_START:
+        if p.start == NONE:
+            p.start = new_hand(s, p, r.object, HAND_OF_START)
+        return p.start
+    s.dropped.strange += 1
+    return NONE
+
+
+cdef uint32_t whole_hand(State *s, Primitive *p, uint64_t address) except? 0xFFFFFFFE nogil:
+    if p.hand == NONE:
+        p.hand = new_hand(s, p, address, HAND_OF_OBJECT)
+    return p.hand
+
+
+cdef int take_nothing(State *s, const RawRecord *r, Primitive *p, uint32_t of) except -1 nogil:
+    """A wait without a hand-over: it splits regions, as every take does, and is ordered after nothing."""
+    cdef uint32_t *hand = &p.queue_room if of == OF_ROOM else &p.nothing
+    if hand[0] == NONE:
+        hand[0] = new_hand(s, p, r.object, HAND_OF_NOTHING + of)
+    return emit(s, r.thread, TAKE, hand[0], site_symbol(s, r.site))
+
+
+# Queues
+
+cdef int post_item(State *s, const RawRecord *r, Primitive *p, uint32_t site) except -1 nogil:
+    cdef uint32_t hand = new_hand(s, p, r.object, HAND_OF_ITEM), found, row
+    found = find(&s.table, r.object, AN_ITEM, r.key)
+    if not found:
+        row = object_at(s, r.object)
+        found = insert(&s.table, r.object, AN_ITEM, r.key, NONE, &object_row(s, row).entries)
+    entry_at(&s.table, found).value = appended(&s.nodes, entry_at(&s.table, found).value, hand, 0)
+    return emit(s, r.thread, POST, hand, site)
+
+
+cdef int take_item(State *s, const RawRecord *r, uint32_t site) except -1 nogil:
+    """The oldest post of the same item."""
+    cdef uint32_t found = find(&s.table, r.object, AN_ITEM, r.key), hand, row
+    cdef Entry *entry
+    if not found:
+        s.dropped.unmatched += 1
+        return 0
+    entry = entry_at(&s.table, found)
+    hand = first_value(&s.nodes, entry.value)
+    entry.value = without_first(&s.nodes, entry.value)
+    if entry.value == NONE:
+        row = object_at(s, r.object)
+        remove(&s.table, found, &object_row(s, row).entries)
+    return emit(s, r.thread, TAKE, hand, site)
+
+
+# Semaphores: the n-th acquire takes the (n - permits)-th release. One of a single permit is a lock, as long as its
+# holders release it.
+
+cdef int take_permit(State *s, const RawRecord *r, Primitive *p, uint32_t site) except -1 nogil:
+    cdef uint64_t wanted
+    cdef uint32_t hand = NONE
+    p.acquires += 1
+    if not p.is_semaphore:
+        p.is_semaphore, p.mode = True, AS_PERMITS
+    if p.mode == AS_LOCK:
+        if p.holder == NOBODY:
+            p.holder, p.depth = r.thread, 1
+            return emit(s, r.thread, ACQUIRE, lock_symbol(s, p, r.object), site)
+        become_permits(s, p)
+    # more were taken than there can be: it had more permits than we knew of
+    if p.acquires > p.releases and p.acquires - p.releases > p.permits:
+        p.permits = p.acquires - p.releases
+    if p.acquires <= p.permits:
+        return 0
+    wanted = p.acquires - p.permits
+    while p.posts != NONE and p.front <= wanted:
+        hand = first_value(&s.nodes, p.posts) if p.front == wanted else NONE
+        p.posts = without_first(&s.nodes, p.posts)
+        p.front += 1
+    return 0 if hand == NONE else emit(s, r.thread, TAKE, hand, site)
+
+
+cdef int post_permit(State *s, const RawRecord *r, Primitive *p, uint32_t site) except -1 nogil:
+    cdef uint32_t hand
+    p.releases += 1
+    if not p.is_semaphore:
+        p.is_semaphore, p.mode = True, AS_PERMITS
+    if p.mode == AS_LOCK:
+        if p.holder == r.thread:
+            p.holder, p.depth = NOBODY, 0
+            return emit(s, r.thread, RELEASE, p.lock, site)
+        become_permits(s, p)
+    hand = new_hand(s, p, r.object, HAND_OF_PERMIT)
+    if p.posts == NONE:
+        p.front = p.releases
+    p.posts = appended(&s.nodes, p.posts, hand, 0)
+    return emit(s, r.thread, POST, hand, site)
+
+
+cdef int become_permits(State *s, Primitive *p) except -1 nogil:
+    """A semaphore that was a lock so far turned out to be none."""
+    give_up(s, p)
+    p.mode = AS_PERMITS
+    return 0
+
+
+# Barriers
+
+cdef int arrive(State *s, const RawRecord *r) except -1 nogil:
+    cdef Primitive *p = primitive_at(s, r.object)
+    cdef uint32_t before = no_longer_waiting(s, p, r.thread)
+    if before != NONE and before == p.phase and p.arrivals:
+        p.arrivals -= 1   # that wait was broken: it does not count
+    if p.phase == NONE or (p.parties and p.arrivals >= p.parties) or (not p.parties and p.departed):
+        p.phase = new_hand(s, p, r.object, HAND_OF_PHASE)
+        p.arrivals, p.departed = 0, False
+    p.arrivals += 1
+    p.waiting = appended(&s.nodes, p.waiting, p.phase, r.thread)
+    return emit(s, r.thread, POST, p.phase, site_symbol(s, r.site))
+
+
+cdef int depart(State *s, const RawRecord *r) except -1 nogil:
+    cdef Primitive *p = primitive_at(s, r.object)
+    cdef uint32_t phase = no_longer_waiting(s, p, r.thread)
+    if phase == NONE:
+        s.dropped.unmatched += 1
+        return 0
+    p.departed = True
+    return emit(s, r.thread, TAKE, phase, site_symbol(s, r.site))
+
+
+cdef uint32_t no_longer_waiting(State *s, Primitive *p, uint32_t thread) noexcept nogil:
+    """The phase of the barrier that a thread waited in, or NONE."""
+    cdef Nodes *nodes = &s.nodes
+    cdef uint32_t before = p.waiting, here, phase
+    if before == NONE:
+        return NONE
+    while True:
+        here = node_at(nodes, before).next
+        if node_at(nodes, here).thread == thread:
+            break
+        before = here
+        if before == p.waiting:
+            return NONE
+    phase = node_at(nodes, here).value
+    if here == p.waiting:
+        p.waiting = NONE if here == before else before   # the last one goes: the one before it is the last
+    without_first(nodes, before)
+    return phase

@@ -1,0 +1,51 @@
+# Arrays of rows that grow at the end, one type of row each.
+#
+# Owner: the part whose struct holds the array; `free_rows` gives its memory back. A pointer to a row is good until the
+# next `new_row` of the same array.
+
+cdef struct Rows:
+    char *rows
+    size_t count
+    size_t room
+
+
+cdef inline void *new_row(Rows *rows, size_t width) except NULL nogil:
+    """One more row, of unknown contents."""
+    cdef size_t more
+    if rows.count == rows.room:
+        more = 2 * rows.room + 64
+        rows.rows = <char *> resized(rows.rows, more * width)
+        rows.room = more
+    rows.count += 1
+    return rows.rows + (rows.count - 1) * width
+
+
+cdef inline int add_number(Rows *rows, uint32_t number) except -1 nogil:
+    (<uint32_t *> new_row(rows, sizeof(uint32_t)))[0] = number
+    return 0
+
+
+cdef inline int add_pair(Rows *rows, uint32_t first, uint32_t second) except -1 nogil:
+    cdef NewPair *new = <NewPair *> new_row(rows, sizeof(NewPair))
+    new.first, new.second = first, second
+    return 0
+
+
+cdef inline uint32_t number_at(const Rows *rows, size_t i) noexcept nogil:
+    return (<uint32_t *> rows.rows)[i]
+
+
+cdef taken_rows(Rows *rows, dtype):
+    """The rows as an array of numpy; there are none then."""
+    taken = np.empty(rows.count, dtype)
+    cdef uint8_t[::1] view = taken.view(np.uint8)
+    if rows.count:
+        memcpy(&view[0], rows.rows, view.shape[0])
+    rows.count = 0
+    return taken
+
+
+cdef void free_rows(Rows *rows) noexcept nogil:
+    free(rows.rows)
+    rows.rows = NULL
+    rows.count = rows.room = 0

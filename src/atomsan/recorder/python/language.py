@@ -1,0 +1,98 @@
+"""Python for the reader of the log: the sites of a module, from the plan of its probes (`source/plan.py`)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from atomsan.recorder.log.definitions import (
+    Language,
+    ModuleDefinition,
+    RegionDefinition,
+    SiteDefinition,
+    SiteLinks,
+)
+from atomsan.source.effects import PRIMITIVE_METHODS
+
+# Probes whose name is that of a method or function which reads or writes something: what is done at their sites.
+_OPERATIONS = frozenset({"method", "keyed_method", "late_method", "argument", "call", "item"})
+
+# Probes that are about an object of which a method is called.
+_CALLED = frozenset({"load_attr", "method", "keyed_method", "late_method"})
+
+# Probes of stores, and the lines in which what is stored is a primitive that was made for it.
+_STORING = frozenset({"store_attr", "store_name", "store_cell"})
+_MAKING = re.compile(r"=\s*(?:\w+\.)*(?:R?Lock|Condition|(?:Bounded)?Semaphore|Event|Barrier|\w*Queue)\(")
+
+# Probes at which a primitive is used that another probe read.
+_ENTERING = frozenset({"with", "await"})
+
+# Probes that stand in statements of their own, never inside the right side of an assignment. (A name can, through `:=`,
+# but hardly ever does; and then the assignment's region ends a little early.)
+_STATEMENTS = frozenset({"store_attr", "store_name", "store_cell", "aug_attr", "aug_item", "with"})
+
+
+def read_module(definition: Mapping[str, Any], shown: Callable[[str], str]) -> ModuleDefinition:
+    """The sites and regions of a module, as the definition of its instrumentation has them."""
+    plan = definition["plan"]
+    file = shown(str(plan["file"]))
+    lines = str(definition["source"]).split("\n")
+    functions = [str(function[0]) for function in plan["functions"]]
+    regions = [_region(region) for region in plan["regions"]]
+    sites = []
+    uses = []
+    for place, (kind, line, column, function, name, text, region, fed_by, *_) in enumerate(plan["probes"]):
+        line, column = int(line), int(column)
+        site = SiteDefinition(
+            file=file,
+            line=max(line, 0),
+            column=max(column, 0),
+            function=functions[function],
+            text=lines[line - 1].strip() if 0 < line <= len(lines) else "",
+            operation=str(name) if kind in _OPERATIONS and name else None,
+            expression=str(text),
+            closure=_closure_owner(functions[function], kind) if kind in ("load_cell", "store_cell") else "",
+            primitive=_entered(functions[function], str(text)) if kind == "with" else "",
+        )
+        is_iteration = kind == "begin" and region >= 0 and regions[region].origin == "loop"
+        links = SiteLinks(
+            function=function,
+            region=region if region >= 0 else None,
+            fed_by=fed_by if fed_by >= 0 else None,
+            is_statement=kind in _STATEMENTS or is_iteration,
+        )
+        sites.append((site, links))
+        if fed_by >= 0 and kind in _CALLED and name in PRIMITIVE_METHODS:
+            uses.append((fed_by, "reads"))
+        elif fed_by >= 0 and kind in _ENTERING:
+            uses.append((place, "enters"))
+        if kind in _STORING and _MAKING.search(site.text):
+            uses.append((place, "makes"))
+    sets = {str(name): [str(field) for field in fields] for name, *fields in plan.get("sets", ())}
+    return ModuleDefinition(len(functions), regions, sites, uses, sets)
+
+
+def _region(region: Any) -> RegionDefinition:
+    name, origin, _line, _function, has_loops, is_trampoline, flow = region
+    flows = "\n".join(map(str, flow)) or None
+    return RegionDefinition(str(name), str(origin), bool(has_loops), bool(is_trampoline), flows)
+
+
+def _closure_owner(function: str, kind: str) -> str:
+    """The function whose closure variables these are. It stores them first, or gets them as parameters."""
+    around = function.rpartition(".<locals>.")[0]
+    return around if around and kind == "load_cell" else function
+
+
+def _entered(function: str, expression: str) -> str:
+    """What a primitive is called that a `with` statement enters: `Account.lock`, for `with self.lock` in a method."""
+    if not expression.replace(".", "").isidentifier():
+        return ""
+    head, _, rest = expression.partition(".")
+    owner = function.rpartition(".")[0]
+    return f"{owner}.{rest}" if head in ("self", "cls") and rest and owner else expression
+
+
+# An object at the address of a namespace that has another type than these is not the namespace any more.
+PYTHON = Language(read_module, frozenset({"dict", "type"}))

@@ -46,7 +46,7 @@ def test_damaged_lines_are_counted() -> None:
         os.close(descriptor)
 
 
-def test_in_memory() -> None:
+def test_definitions_in_memory() -> None:
     source = DefinitionList()
     source.send(MESSAGES[0])
     assert source.read() == MESSAGES[:1]
@@ -79,13 +79,13 @@ def test_a_damaged_module_is_counted(damage: dict[str, Any]) -> None:
     assert definitions.wrong == (damage.get("source", "") is not None)
 
 
-def test_a_file_that_could_not_be_rewritten() -> None:
+def test_failure_to_rewrite_a_file() -> None:
     definitions = Definitions(Resolver(), PYTHON)
     definitions.add(["failure", "a.py", "RecursionError"])
     assert definitions.failures == {"a.py": "RecursionError"}
 
 
-def test_why_modules_are_watched() -> None:
+def test_selection_of_modules() -> None:
     definitions = Definitions(Resolver(), PYTHON, "/project")
     definitions.add(["selection", "app", "/project/app.py", True, "the program's own code"])
     definitions.add(["selection", "sys", None, False, "it has no source file"])

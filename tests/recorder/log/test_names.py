@@ -27,7 +27,7 @@ DEFINITIONS = [module(PROBES, functions=FUNCTIONS, file="bank.py", source=SOURCE
 
 
 def locations(*records: tuple[int, ...], definitions: list[list[object]] = DEFINITIONS) -> list[tuple[str | None, ...]]:
-    """(name, object, class, field, owner) of each variable."""
+    """(name, object, class, field, owner) of each location."""
     log = Resolved(definitions).feed(*records)
     log.trace()
     table = log.symbols.locations
@@ -95,7 +95,7 @@ def test_elements_of_a_global() -> None:
     ]
 
 
-def test_another_container_in_the_same_variable() -> None:
+def test_another_container_in_the_same_location() -> None:
     first, second = (read(at, 900, "hash", type=3, site=4) for at in (128, 192))
     assert [row[0] for row in locations(read(M, 1, site=3), first, read(M, 1, site=3), second)] == [
         "m.x",
@@ -116,7 +116,7 @@ def test_another_thread_does_not_disturb_the_way_to_a_container() -> None:
     assert found[2][0] == "Account.x[0] (Account #1)"
 
 
-def test_a_container_that_was_reached_in_no_way_we_saw() -> None:
+def test_container_reached_by_an_unseen_read() -> None:
     assert [row[:3] for row in locations(
         read(64, 900, "hash", type=3, site=5), read(128, 900, "hash", type=3, site=6), read(192, 0, "index")
     )] == [
@@ -126,7 +126,7 @@ def test_a_container_that_was_reached_in_no_way_we_saw() -> None:
     ]  # fmt: skip
 
 
-def test_keys_nobody_may_see_are_still_told_apart() -> None:
+def test_redacted_keys_are_still_told_apart() -> None:
     keys = [["key", 3, number, "<key>"] for number in (1, 2, 3)]
     records = [read(64, number, "hash", type=3, site=5) for number in (1, 2, 3)]
     assert [row[0] for row in locations(*records, definitions=[*DEFINITIONS, *keys])] == [

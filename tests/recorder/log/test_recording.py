@@ -51,7 +51,7 @@ def test_a_recording_for_another_process() -> None:
     assert not recording.closed
 
 
-def test_what_another_trace_costs_is_not_what_was_defined() -> None:
+def test_cost_of_a_restart_does_not_grow_with_definitions() -> None:
     def calls(modules: int) -> int:
         probes = [("load_attr", 1, 0, 1, "x", "a"), ("begin", 1, 0, 1, "", "", 0)]
         plans = [module(probes, regions=[(f"m{i}:f", "function")], first=2 * i + 1) for i in range(modules)]
@@ -75,7 +75,7 @@ def test_what_another_trace_costs_is_not_what_was_defined() -> None:
     assert calls(200) == calls(2)
 
 
-def test_a_trace_ends_although_something_is_logged_while_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_trace_ends_though_records_keep_coming(monkeypatch: pytest.MonkeyPatch) -> None:
     # in the program's own process: the death of a list of ours, at an address where the program had one
     recording = Recording(shared=False, language=PYTHON)
     count = 0

@@ -68,18 +68,18 @@ def test_accesses() -> None:
 # Objects
 
 
-def test_an_address_that_is_used_again_is_another_location() -> None:
+def test_reused_address_is_another_location() -> None:
     access = record(1, "read", 64, 1, type=1)
     given = resolved(access, access, record(0, "free", 64), access, definitions=[*NAMES, ["type", 1, "m", "A"]])
     assert given == "T1:r(A.x (A #1)) T1:r(A.x (A #1)) T1:r(A.x (A #2))"
 
 
-def test_the_death_of_the_unknown_is_nothing() -> None:
+def test_free_of_unknown_address_is_ignored() -> None:
     assert resolved(record(0, "free", 64), r()) == "T1:r(m.x)"
 
 
 @pytest.mark.parametrize("first", ["field", "hash"])
-def test_a_namespace_is_its_object(first: str) -> None:
+def test_namespace_and_object_share_locations(first: str) -> None:
     """`obj.x` and `vars(obj)["x"]` are one location, whichever comes first, before or after the alias is known."""
     field, hashed = record(1, "read", 64, 1, type=1), record(1, "write", 128, 101, "hash", type=2)
     alias = record(1, "alias", 128, 64, type=1)
@@ -89,18 +89,18 @@ def test_a_namespace_is_its_object(first: str) -> None:
     assert resolved(*records, definitions=definitions) == " ".join(expected[first == "hash" :])
 
 
-def test_an_object_of_which_only_the_namespace_is_used() -> None:
+def test_object_used_only_through_its_namespace() -> None:
     """It is no container that is called `a.__dict__`."""
     definitions = [module([("item", 1, 0, 1, "", "a.__dict__")], regions=REGIONS), *NAMES, ["type", 1, "m", "A"]]
     hashed = record(1, "write", 128, 101, "hash", type=2, site=1)
     assert resolved(record(1, "alias", 128, 64, type=1), hashed, definitions=definitions) == "T1:w(A.x (A #1))"
 
 
-def test_a_global_by_its_key() -> None:
+def test_string_key_of_a_module_is_its_global() -> None:
     assert resolved(record(1, "write", M, 101, "hash"), r()) == "T1:w(m.x) T1:r(m.x)"
 
 
-def test_a_namespace_that_outlives_its_object() -> None:
+def test_namespace_outlives_its_object() -> None:
     definitions = [*NAMES, ["type", 1, "m", "A"], ["type", 2, "builtins", "dict"], ["key", 3, 102, "'y'"]]
     old, new = record(1, "read", 128, 101, "hash", type=2), record(1, "read", 128, 102, "hash", type=2)
     given = resolved(
@@ -110,7 +110,7 @@ def test_a_namespace_that_outlives_its_object() -> None:
     assert given == "T1:r(A.x (A #1)) T1:r(A.x (A #2)) T1:r(A.x (A #1)) T1:r(dict #1['y'])"
 
 
-def test_a_key_that_dies_is_another_key() -> None:
+def test_object_key_at_a_reused_address_is_another_key() -> None:
     access = record(1, "read", 64, 128, "object", type=1)
     definitions = [["type", 1, "builtins", "dict"]]
     given = resolved(access, access, record(0, "free", 128), access, definitions=definitions)
@@ -132,17 +132,17 @@ def test_functions() -> None:
     assert given == "T1:begin(m:f) T1:r(m.x) T1:end(m:f)"
 
 
-def test_an_end_closes_what_is_inside() -> None:
+def test_end_closes_inner_regions() -> None:
     given = resolved(*(record(1, "begin", site=site) for site in (1, 3, 9)), record(1, "end", site=2))
     assert given == "T1:begin(m:f) T1:begin(m:g) T1:begin(m:f/loop:3) T1:end(m:f/loop:3) T1:end(m:g) T1:end(m:f)"
 
 
-def test_an_end_of_what_is_not_open_is_dropped() -> None:
+def test_end_without_begin_is_dropped() -> None:
     given = resolved(record(1, "begin", site=1), record(1, "end", site=4), record(2, "end", site=2))
     assert given == "T1:begin(m:f)"
 
 
-def test_a_recursive_function_ends_from_the_inside() -> None:
+def test_recursive_function_ends_innermost_first() -> None:
     begin, end = record(1, "begin", site=1), record(1, "end", site=2)
     assert resolved(begin, begin, end, r(), end) == ("T1:begin(m:f) T1:begin(m:f) T1:end(m:f) T1:r(m.x) T1:end(m:f)")
 
@@ -188,7 +188,7 @@ def test_entry_functions(are_met: bool, start: str, sites: list[int], expected: 
     assert origins(*calls, record(1, start), *steps)[len(met) :] == expected
 
 
-def test_a_function_that_is_no_entry_is_ordinary() -> None:
+def test_function_called_later_is_no_entry() -> None:
     assert origins(record(1, "begin", site=5), record(1, "begin", site=7)) == [
         ("m:loops", "function"),
         ("m:run", "function"),
@@ -216,7 +216,7 @@ def test_recursion_inside_an_augmented_assignment() -> None:
 
 
 @pytest.mark.parametrize("begin", [record(1, "begin", site=1), record(1, "begin", site=9), record(1, "block", site=12)])
-def test_an_augmented_assignment_inside_a_region_is_none_of_its_own(begin: tuple[int, ...]) -> None:
+def test_augmented_assignment_inside_a_region_is_no_region(begin: tuple[int, ...]) -> None:
     found = Resolved(DEFINITIONS).feed(begin, aug("read"), aug("write"), aug("read"), r(site=16))
     assert found.notation().split(" ")[1:] == ["T1:r(m.x)", "T1:w(m.x)", "T1:r(m.x)", "T1:r(m.x)"]
     assert found.recording.counters["unmatched"] == 0
@@ -272,23 +272,23 @@ def test_only_the_outermost_acquire_and_release() -> None:
     assert given == "T1:acq(lock #1) T1:r(m.x) T1:r(m.x) T1:rel(lock #1) T2:acq(lock #1)"
 
 
-def test_all_at_once() -> None:
+def test_reentrant_lock_released_and_restored_at_once() -> None:
     given = resolved(acq(1), acq(1), rel(1, count=0), acq(2), rel(2), acq(1, count=2), rel(1), r(), rel(1))
     assert given == (
         "T1:acq(lock #1) T1:rel(lock #1) T2:acq(lock #1) T2:rel(lock #1) T1:acq(lock #1) T1:r(m.x) T1:rel(lock #1)"
     )
 
 
-def test_a_lock_that_was_held_from_the_start() -> None:
+def test_lock_held_when_recording_began() -> None:
     given = resolved(record(1, "held", L, 1), rel(1), acq(2))
     assert given == "T1:acq(lock #1) T1:rel(lock #1) T2:acq(lock #1)"
 
 
-def test_a_release_whose_acquire_was_not_seen() -> None:
+def test_release_without_acquire() -> None:
     assert resolved(rel(1), acq(2)) == "T1:acq(lock #1) T1:rel(lock #1) T2:acq(lock #1)"
 
 
-def test_a_lock_released_by_another_is_a_hand_over_from_then_on() -> None:
+def test_lock_released_by_another_thread_becomes_a_hand_over() -> None:
     given = resolved(acq(1), rel(1), acq(1), rel(2), acq(1), rel(1), acq(2))
     assert given == (
         "T1:acq(lock #1) T1:rel(lock #1) T1:acq(lock #1) T1:rel(lock #1) T2:post(lock #1 hand-over 1)"
@@ -296,21 +296,21 @@ def test_a_lock_released_by_another_is_a_hand_over_from_then_on() -> None:
     )
 
 
-def test_a_release_that_was_not_seen() -> None:
+def test_acquire_without_the_release_before_it() -> None:
     assert resolved(acq(1), acq(2)) == "T1:acq(lock #1) T1:rel(lock #1) T2:acq(lock #1)"
 
 
-def test_a_lock_that_an_ended_thread_holds() -> None:
+def test_lock_held_by_a_joined_thread() -> None:
     given = resolved(record(1, "fork", 0, 2), acq(2), record(2, "exit"), record(1, "join", 0, 2), acq(1))
     assert given == "T1:fork(T2) T2:acq(lock #1) T1:join(T2) T1:acq(lock #1 #2)"
 
 
-def test_a_new_lock_at_an_old_address() -> None:
+def test_new_lock_at_a_reused_address() -> None:
     given = resolved(acq(1), rel(1), record(0, "free", L), acq(2))
     assert given == "T1:acq(lock #1) T1:rel(lock #1) T2:acq(lock #2)"
 
 
-def test_a_loop_excludes_and_is_never_handed_over() -> None:
+def test_loop_lock_is_never_handed_over() -> None:
     log = Resolved().feed(acq(1, flag="loop"), rel(2, flag="loop"), acq(2, flag="loop"))
     assert log.notation() == "T1:acq(loop #1) T1:rel(loop #1) T2:acq(loop #1)"
     assert log.symbols.locks.get(0, "kind") == "loop"
@@ -351,7 +351,7 @@ def test_waits_that_ran_out(name: str) -> None:
     assert given == f"{first} T1:r(m.x) {first} {second}"
 
 
-def test_what_nobody_can_post_is_not_posted() -> None:
+def test_post_of_nothing_is_dropped() -> None:
     log = Resolved(DEFINITIONS).feed(record(1, "post", Q, 2, "nothing"), r())
     assert (log.notation(), log.recording.counters["strange"]) == ("T1:r(m.x)", 1)
 
@@ -377,12 +377,12 @@ def test_a_wait_that_ran_out_splits_the_regions_around_it() -> None:
 
 
 @pytest.mark.parametrize("then", [r(), record(1, "exit"), rel(1)])
-def test_an_acquire_is_not_held_back_for_ever(then: tuple[int, ...]) -> None:
+def test_held_back_acquire_comes_before_the_next_record(then: tuple[int, ...]) -> None:
     given = resolved(acq(1), record(1, "wait", C, L), rel(1), acq(1), then)
     assert given.startswith("T1:acq(lock #1) T1:rel(lock #1) T1:acq(lock #1)")
 
 
-def test_an_acquire_that_is_held_back_at_the_end() -> None:
+def test_held_back_acquire_comes_at_the_end() -> None:
     given = resolved(acq(1), record(1, "wait", C, L), rel(1), acq(1))
     assert given == "T1:acq(lock #1) T1:rel(lock #1) T1:acq(lock #1)"
 
@@ -407,7 +407,7 @@ def test_a_semaphore_of_one_permit_is_a_lock() -> None:
     assert given == "T1:acq(semaphore #1) T1:rel(semaphore #1) T2:acq(semaphore #1) T2:rel(semaphore #1)"
 
 
-def test_a_semaphore_of_one_permit_that_another_returns() -> None:
+def test_semaphore_of_one_permit_released_by_another_thread() -> None:
     given = resolved(permits(1), take(1), post(1), take(1), post(2), take(1), post(1), take(2))
     assert given == (
         "T1:acq(semaphore #1) T1:rel(semaphore #1) T1:acq(semaphore #1) T1:rel(semaphore #1)"
@@ -416,7 +416,7 @@ def test_a_semaphore_of_one_permit_that_another_returns() -> None:
     )
 
 
-def test_the_nth_acquire_takes_the_post_of_the_release_that_made_room() -> None:
+def test_acquire_takes_the_release_that_made_room() -> None:
     given = resolved(permits(2), take(1), take(2), post(1), take(3), post(3), post(2), take(1))
     assert given == (
         "T1:post(semaphore #1 permit 1) T3:take(semaphore #1 permit 1)"
@@ -429,7 +429,7 @@ def test_a_semaphore_without_permits() -> None:
     assert given == "T1:post(semaphore #1 permit 1) T2:take(semaphore #1 permit 1)"
 
 
-def test_a_semaphore_nobody_saw_made() -> None:
+def test_semaphore_made_before_recording() -> None:
     """It had at least as many permits as were out at once."""
     given = resolved(take(1), take(2), post(1), take(3))
     assert given == "T1:post(semaphore #1 permit 1) T3:take(semaphore #1 permit 1)"
@@ -456,7 +456,7 @@ def test_a_barrier_that_was_broken() -> None:
     )
 
 
-def test_a_take_gets_the_oldest_post_of_the_same_item() -> None:
+def test_take_gets_the_oldest_post_of_its_item() -> None:
     put, get = (lambda t, item, op=op: record(t, op, Q, item, "item") for op in ("post", "take"))
     given = resolved(put(1, 5), put(1, 6), put(2, 5), get(3, 6), get(3, 5), get(4, 5), get(4, 5), put(1, 5))
     assert given == (
@@ -465,7 +465,7 @@ def test_a_take_gets_the_oldest_post_of_the_same_item() -> None:
     )
 
 
-def test_a_future_is_handed_over_twice() -> None:
+def test_future_has_a_start_and_a_result() -> None:
     given = resolved(
         *(record(1, "post", F, 0, "start"), record(2, "take", F, 0, "start")),
         *(record(2, "post", F), record(1, "take", F)),
@@ -509,13 +509,13 @@ def test_odd_threads_are_dropped(odd: list[tuple[int, ...]]) -> None:
     assert counters["strange"] + counters["unmatched"] + counters["of ended threads"] > 0
 
 
-def test_what_an_ended_thread_does_is_dropped_and_counted() -> None:
+def test_records_of_an_ended_thread_are_dropped_and_counted() -> None:
     log = Resolved(DEFINITIONS).feed(record(2, "begin", site=1), record(2, "exit"), r(2), r(1))
     assert log.notation() == "T2:begin(m:f) T2:end(m:f) T1:r(m.x)"
     assert log.recording.counters["of ended threads"] == 1
 
 
-def test_a_join_closes_what_the_thread_left_open() -> None:
+def test_join_closes_open_regions() -> None:
     given = resolved(record(1, "fork", 0, 2), record(2, "begin", site=1), record(1, "join", 0, 2))
     assert given == "T1:fork(T2) T2:begin(m:f) T2:end(m:f) T1:join(T2)"
 
@@ -534,7 +534,7 @@ def test_a_hundred_thousand_tasks() -> None:
 # Memory
 
 
-def test_memory_follows_what_is_alive() -> None:
+def test_memory_is_bounded_by_live_objects() -> None:
     log = Resolved(NAMES)
     objects = np.arange(1, 1001)
     churn = [step for i in objects for step in (record(1, "write", 64 * int(i), 1), record(0, "free", 64 * int(i)))]

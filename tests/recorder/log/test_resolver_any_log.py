@@ -35,7 +35,7 @@ def test_any_records_give_a_well_formed_trace(rows: list[tuple[int, ...]], cut: 
 
 @settings(max_examples=200, deadline=None)
 @given(st.lists(records, max_size=40), st.lists(records, max_size=40))
-def test_what_was_recorded_before_changes_nothing(before: list[tuple[int, ...]], rows: list[tuple[int, ...]]) -> None:
+def test_trace_does_not_depend_on_the_trace_before(before: list[tuple[int, ...]], rows: list[tuple[int, ...]]) -> None:
     traces = [log.feed(*rows).trace() for log in (Resolved(DEFINITIONS), Resolved(DEFINITIONS).feed(*before).restart())]
     fresh, later = (list(map(str, trace.events())) for trace in traces)
     assert later == fresh

@@ -74,14 +74,14 @@ def test_the_capacity_is_a_power_of_two(size: int) -> None:
 
 
 @pytest.mark.parametrize("head", [1 << 63, 129, (1 << 64) - 1])
-def test_a_head_that_no_probe_wrote_is_not_believed(head: int) -> None:
+def test_impossible_head_is_ignored(head: int) -> None:
     memory, _ = create_ring(1, shared=False)
     struct.pack_into("=Q", memory, 16, head)
     assert RingReader(memory).available() == 0
 
 
 @pytest.mark.parametrize("damage", [(0, 1), (8, 0), (8, 3), (8, 1 << 40)])
-def test_what_is_no_ring_is_refused(damage: tuple[int, int]) -> None:
+def test_damaged_ring_is_refused(damage: tuple[int, int]) -> None:
     memory, _ = create_ring(1, shared=False)
     struct.pack_into("=Q", memory, *damage)
     with pytest.raises(ValueError, match="not a ring"):
@@ -99,7 +99,7 @@ def test_flags() -> None:
 
 
 @pytest.mark.parametrize("has_memfd", [True, False])
-def test_another_process_that_is_killed(monkeypatch: pytest.MonkeyPatch, has_memfd: bool) -> None:
+def test_records_of_a_killed_process_are_read(monkeypatch: pytest.MonkeyPatch, has_memfd: bool) -> None:
     if not has_memfd:
         monkeypatch.delattr(os, "memfd_create", raising=False)
     memory, descriptor = create_ring(1 << 12)
@@ -125,7 +125,7 @@ def test_making_a_ring_needs_no_numpy() -> None:
     subprocess.run([sys.executable, "-c", program], check=True, env={**os.environ, "PYTHONPATH": str(source)})
 
 
-def test_the_layout_is_that_of_the_header() -> None:
+def test_layout_matches_the_header() -> None:
     assert RECORD.itemsize == RECORD_BYTES
     header = (Path(__file__).parents[3] / "src" / "atomsan" / "recorder" / "log" / "_raw.h").read_text()
     assert f"#define RAW_HEAD_BYTES {HEAD_BYTES}" in header
@@ -133,7 +133,7 @@ def test_the_layout_is_that_of_the_header() -> None:
     assert np.dtype(RECORD).fields["thread"][1] == 24  # type: ignore[index]
 
 
-def test_shared_descriptors_are_out_of_the_way() -> None:
+def test_shared_descriptors_have_high_numbers() -> None:
     log = SharedLog.create(1)
     assert min(log.descriptors) >= HIGH_DESCRIPTOR
     assert not any(os.get_inheritable(descriptor) for descriptor in log.descriptors)

@@ -17,7 +17,7 @@ ADDRESSES = [0x1000 * (number + 1) for number in range(4)]
 
 
 def events(pieces: list[list[tuple[int, ...]]], *, keeps_unshared: bool) -> list[tuple[int, int, str, str, str]]:
-    """(site, op, thread, variable, object) of each access."""
+    """(site, op, thread, location, object) of each access."""
     recording = Recording(shared=False, ring_bytes=1 << 14, keeps_unshared=keeps_unshared, language=PYTHON)
     sink = BatchList()
     recording.start(sink)
@@ -47,7 +47,7 @@ steps = st.one_of(accesses, accesses, st.tuples(st.sampled_from(["free", "cut"])
 
 @settings(max_examples=400, deadline=None)
 @given(st.lists(steps, max_size=SITES - 1))
-def test_what_is_left_out_was_nobody_elses(given: list[tuple[Any, ...]]) -> None:
+def test_only_unshared_objects_are_left_out(given: list[tuple[Any, ...]]) -> None:
     pieces: list[list[tuple[int, ...]]] = [[]]
     for site, step in enumerate(given, 1):
         if step[0] == "cut":
@@ -97,7 +97,7 @@ def test_an_object_that_one_thread_made_used_and_dropped() -> None:
     [[access(1, 0x1000), access(1, 0x1000, 2)]],                # it is still there
     [[access(1, 0x1000)], [access(1, 0x1000, 2), FREE]],        # it was given away before it died
 ])  # fmt: skip
-def test_what_stays(pieces: list[list[tuple[int, ...]]]) -> None:
+def test_other_objects_stay(pieces: list[list[tuple[int, ...]]]) -> None:
     assert lines(*pieces) == [1, 2]
 
 

@@ -29,7 +29,7 @@ TABLES = ("threads", "variables", "locks", "regions", "handovers", "sites")
 
 
 class Writing:
-    """A tape, and somebody who writes a new variable with each batch."""
+    """A tape, and somebody who writes to a new location with each batch."""
 
     def __init__(self, path: Path | None = None, **options: object) -> None:
         self.symbols = Symbols()
@@ -45,7 +45,7 @@ class Writing:
         self.tape.write(Batch(self.events, *columns, np.full(count, 0xFFFFFFFF, np.uint32)))
         self.events += count
 
-    def variables(self) -> list[str]:
+    def locations(self) -> list[str]:
         trace = Trace.from_source(self.tape)
         assert trace.notation() == Trace.from_source(self.tape.reopened()).notation()
         return [event.target for event in trace.events()]
@@ -59,20 +59,20 @@ def test_a_small_recording_stays_in_memory() -> None:
     writing = Writing(most_in_memory=100)
     for i in range(5):
         writing.write()
-        assert writing.variables() == expected(i + 1)
+        assert writing.locations() == expected(i + 1)
     assert writing.tape._directory is None
     writing.tape.finish()
-    assert writing.variables() == expected(5)
+    assert writing.locations() == expected(5)
 
 
-def test_a_large_one_goes_to_disk_and_away_again() -> None:
+def test_large_recording_goes_to_disk_until_closed() -> None:
     with Writing(most_in_memory=25).tape as tape:
         writing = Writing(most_in_memory=25)
         for i in range(9):
             writing.write()
-            assert writing.variables() == expected(i + 1)
+            assert writing.locations() == expected(i + 1)
         writing.tape.finish()
-        assert writing.variables() == expected(9)
+        assert writing.locations() == expected(9)
         directory = writing.tape._directory
         assert directory is not None
         assert directory.is_dir()
@@ -99,11 +99,11 @@ def test_a_path_is_written_from_the_beginning(tmp_path: Path) -> None:
     found = atomsan.load(path)
     assert [event.target for event in found.events()] == expected(3)
     assert (found.meta.complete, found.meta.seconds, found.meta.warnings) == (True, 2.0, [])
-    assert writing.variables() == expected(3)
+    assert writing.locations() == expected(3)
     assert set(os.listdir(path)) == {"meta.json", "events.arrows", *(f"{name}.arrows" for name in TABLES)}
 
 
-def test_the_last_words_of_a_program_that_falls_silent_are_flushed(tmp_path: Path) -> None:
+def test_idle_flushes_what_is_due(tmp_path: Path) -> None:
     writing = Writing(tmp_path / "t.atomtrace")
     recording = Recording(shared=False, language=PYTHON)
     recording.start(writing.tape)
@@ -115,7 +115,7 @@ def test_the_last_words_of_a_program_that_falls_silent_are_flushed(tmp_path: Pat
     assert len(atomsan.load(tmp_path / "t.atomtrace")) == 10
 
 
-def test_a_reader_sees_what_was_there_when_it_began(tmp_path: Path) -> None:
+def test_reader_sees_the_trace_as_it_was_opened(tmp_path: Path) -> None:
     """Events that come while it reads may use symbols that it did not read."""
     writing = Writing(tmp_path / "t.atomtrace", flush_seconds=0.0)
     writing.write()
@@ -125,7 +125,7 @@ def test_a_reader_sees_what_was_there_when_it_began(tmp_path: Path) -> None:
     assert len(atomsan.load(tmp_path / "t.atomtrace")) == 20
 
 
-def test_what_is_known_later_is_written_later(tmp_path: Path) -> None:
+def test_later_changes_of_meta_are_written(tmp_path: Path) -> None:
     writing = Writing(tmp_path / "t.atomtrace")
     writing.meta.program = "other.py"
     writing.now = 5
@@ -180,7 +180,7 @@ while True:
 
 
 @pytest.mark.parametrize("after", [1, 7, 40])
-def test_a_writer_that_is_killed(tmp_path: Path, after: int) -> None:
+def test_trace_of_a_killed_writer_is_readable(tmp_path: Path, after: int) -> None:
     path = tmp_path / "t.atomtrace"
     program = KILLED.format(tests=str(TESTS), path=str(path))
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as process:

@@ -79,8 +79,8 @@ enum {
     KEY_NONE = 0,
     KEY_FIELD = 1,      /* number of a name (definition "name"): attribute, global, closure variable */
     KEY_INDEX = 2,      /* a place in a sequence, from 0 */
-    KEY_HASH = 3,       /* Python's hash of a str, bytes, None, or a tuple of exact keys */
-    KEY_NUMBER = 4,     /* Python's hash of an int, bool, float or complex (of -1: -1): equal numbers are equal keys.
+    KEY_HASH = 3,       /* the language's hash of an exact key; in Python a str, bytes, None, or a tuple of such */
+    KEY_NUMBER = 4,     /* the language's hash of a number (in Python, of -1: -1): equal numbers are equal keys.
                          * Integers that are their own hash come without a definition of the key */
     KEY_OBJECT = 5,     /* address of an object whose hash is its identity */
     KEY_STRUCTURE = 6,  /* which elements there are, and in which order */

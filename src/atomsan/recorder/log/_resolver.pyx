@@ -1,12 +1,12 @@
 # cython: language_level=3, freethreading_compatible=True
-"""The resolver: from the raw log to events. Addresses become numbers that are never used again, and what threads do with
-locks, queues and the like becomes the ten operations of a trace.
+"""The resolver: from the raw log to events. Addresses become numbers that are never used again, and what threads do
+with locks, queues and the like becomes the ten operations of a trace.
 
 Whatever comes in, what goes out is well-formed: a release has its acquire, an end its begin, nothing follows a join. A
 record that fits nowhere is dropped and counted.
 
 Records go through `resolve`, which has a short way for the usual ones, and else through `step` to the part that knows
-them. The parts stand in `resolver/`; each opens with its state and what always holds of it, and `State` has all of them.
+them. The parts stand in `resolver/`; each opens with its state and what always holds of it, and `State` has them all.
 What is new since the last `take_symbols` is handed out as rows of numbers, which `names.py` names.
 """
 
@@ -29,12 +29,13 @@ include "resolver/rows.pxi"        # arrays that grow
 include "resolver/addresses.pxi"   # everything that hangs on an address
 include "resolver/program.pxi"     # sites, regions and names, as they were defined
 include "resolver/threads.pxi"     # from fork to join
-include "resolver/locks.pxi"       # primitives, and who holds which
+include "resolver/primitives.pxi"  # locks, queues, ...: which one is at an address
 include "resolver/events.pxi"      # what comes out
 include "resolver/symbols.pxi"     # what is new in it
 include "resolver/objects.pxi"     # which object is at an address, which location a key of it is
 include "resolver/naming.pxi"      # how objects and primitives were reached
 include "resolver/regions.pxi"     # what is open
+include "resolver/locks.pxi"       # who holds which
 include "resolver/handovers.pxi"   # posts and takes
 include "resolver/sifting.pxi"     # leaves out what one thread alone used
 
@@ -261,7 +262,7 @@ cdef class Resolver:
         bint is_trampoline,
         bint is_outer,
     ):
-        """One more region, with the labels it has as it is, as an entry function, and called back; returns its number."""
+        """One more region, with its labels: as it is, as an entry function, and called back; returns its number."""
         cdef uint8_t flags = (
             is_function * REGION_FUNCTION | has_loops * REGION_HAS_LOOPS
             | is_trampoline * REGION_TRAMPOLINE | is_outer * REGION_OUTER

@@ -1,4 +1,4 @@
-"""What is new in a trace, as rows of numbers: the resolver fills them in, `_location_namer.pyx` and `names.py` name them.
+"""What is new in a trace, as rows of numbers: the resolver makes them, `_location_namer.pyx` and `names.py` name them.
 
 The dtypes of the same rows stand in `_resolver.pyx`.
 """

@@ -11,7 +11,7 @@ import json
 import os
 from collections import defaultdict, deque
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from atomsan.trace.regions import CALLBACK
 
@@ -21,12 +21,6 @@ if TYPE_CHECKING:
 Message = list[Any]
 
 _READ_BYTES = 1 << 20
-
-
-class DefinitionSource(Protocol):
-    def read(self) -> list[Message]:
-        """The messages that came since the last time."""
-        ...
 
 
 class DefinitionFile:
@@ -40,6 +34,7 @@ class DefinitionFile:
         """Lines that were no messages."""
 
     def read(self) -> list[Message]:
+        """The messages that came since the last time."""
         messages: list[Message] = []
         while piece := os.pread(self._descriptor, _READ_BYTES, self._offset):
             self._offset += len(piece)

@@ -1,4 +1,4 @@
-"""What was recorded: in memory as long as it is small, else in a bundle on disk that is readable at every moment."""
+"""The tape: keeps the batches of a recording in memory, or in a bundle on disk that can be read at any moment."""
 
 from __future__ import annotations
 

@@ -2,9 +2,9 @@
 # object is, the object itself, and the items of a queue. The usual access is one look-up.
 #
 # State: `AddressTable`. Only the functions of this file write `slots` and the links of an entry.
-# Always: at most half of the slots are in use, so that a probe ends. An entry is in the list of one object (`objects.pxi`
-# has the head) or in none (A_NAMESPACE), so that the death of an object takes away all of its entries, and memory
-# follows the objects that are alive. Rows of removed entries are used again.
+# Always: at most half of the slots are in use, so that a probe ends. An entry is in the list of one object
+# (`objects.pxi` has the head) or in none (A_NAMESPACE), so that the death of an object takes away all of its entries,
+# and memory follows the objects that are alive. Rows of removed entries are used again.
 
 cdef extern from * nogil:
     """
@@ -112,7 +112,7 @@ cdef inline uint32_t find(const AddressTable *table, uint64_t address, uint32_t 
 cdef uint32_t insert(
     AddressTable *table, uint64_t address, uint8_t kind, uint64_t key, uint32_t value, uint32_t *first
 ) except? 0xFFFFFFFF nogil:
-    """An entry known to be new, in front of the list that starts at `first` (NULL: in none); returns its number plus 1."""
+    """A new entry, in front of the list that starts at `first` (NULL: in none); returns its number plus 1."""
     cdef uint32_t number
     cdef Entry *entry
     if 2 * (table.used + 1) > <size_t> 1 << table.bits:

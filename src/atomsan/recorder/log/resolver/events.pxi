@@ -1,8 +1,8 @@
 # The events made since the last `take`, in columns of symbols.
 #
 # State: `Events`. Only `put` adds to it, and only sifting takes something out.
-# Always: what stands here is well-formed, whatever was logged. Parts that know a record to fit nowhere drop and count it
-# (`Dropped`) instead of putting an event.
+# Always: what stands here is well-formed, whatever was logged. Parts that know a record to fit nowhere drop and count
+# it (`Dropped`) instead of putting an event.
 
 cdef struct Events:
     uint32_t *thread

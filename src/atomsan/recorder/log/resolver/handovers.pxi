@@ -2,8 +2,9 @@
 #
 # State: `Nodes`, the lists of posts that nobody took yet: of an item of a queue (the entry AN_ITEM of the address table
 # has its last node), of a semaphore (`Primitive.posts`), and of a barrier's waiting threads (`Primitive.waiting`).
-# Always: a take comes after the post of the same hand-over; one without a post is dropped, except that a wait that ran
-# out takes what nobody posts (`take_nothing`).
+# Always: a take of an item, a permit or a phase comes after its post; without one it is dropped. Events, conditions and
+# futures have one hand-over each, which can be posted and taken any number of times. A wait that ran out takes what
+# nobody posts (`take_nothing`).
 
 cdef struct Node:
     uint32_t value

@@ -1,8 +1,9 @@
 # Objects and locations: which object is at an address now, and which location a key of it is.
 #
-# State: `Objects`. A row for each object that is alive and was seen; rows of dead ones are used again, serials never are.
-# Always: a location is never another one's again, although addresses are used again: RAW_FREE takes away everything that
-# hangs on the address (`free_object`). A field of a namespace and the same name used as a string key of it are one
+# State: `Objects`. A row for each object that is alive and was seen; rows of dead ones are used again, serials never
+# are.
+# Always: a location is never another one's again, although addresses are used again: RAW_FREE takes away everything
+# that hangs on the address (`free_object`). A field of a namespace and the same name used as a string key of it are one
 # location, which is found by the hash of the name; so are the attributes of an object and the keys of its namespace.
 
 cdef enum: HELD_BITS = 12

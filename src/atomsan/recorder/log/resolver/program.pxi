@@ -63,7 +63,7 @@ cdef void free_program(Program *program) noexcept nogil:
 
 
 cdef void take_over_program(Program *program, Program *other) noexcept nogil:
-    """Take another trace's definitions; nothing of them is in a trace yet. Costs what that one met, not what it knew."""
+    """Take over the definitions of another trace. Costs what that one met, not what it knew."""
     cdef size_t i
     for i in range(other.met_sites.count):
         other.sites[number_at(&other.met_sites, i)].symbol = NONE

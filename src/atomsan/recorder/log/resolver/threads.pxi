@@ -2,8 +2,9 @@
 #
 # State: `Threads`, rows by the raw numbers of threads. A row has fields for other parts, which alone write them:
 # regions (`open` and what counts it), locks (`wait_lock`, `pending_...`) and naming (`made`, `block...`, `recent...`).
-# Always: nothing comes after a thread's exit, and nothing of it comes after its join. `is_usual` is true only if a thread
-# runs and the short way through `resolve` is right for it; who changes a field that `settle` looks at calls `settle`.
+# Always: nothing comes after a thread's exit, and nothing of it comes after its join. `is_usual` is true only if a
+# thread runs and the short way through `resolve` is right for it; who changes a field that `settle` looks at calls
+# `settle`.
 
 # How a thread stands.
 cdef enum:

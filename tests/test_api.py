@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pydoc
 import subprocess
 import sys
 
@@ -14,7 +15,7 @@ from cli.running import environment
 def test_names() -> None:
     assert set(atomsan.__all__) == {
         *("load", "parse", "open_trace", "Trace", "TraceBuilder"),
-        *("check", "sets", "Report", "Finding", "Specification"),
+        *("run", "check", "sets", "refine", "Report", "Finding", "Refinement", "Specification"),
         *("recording", "atomic", "not_atomic", "unit_for", "atomic_set"),
         *("AtomSanError", "InputError", "OutputError", "__version__"),
     }
@@ -47,3 +48,14 @@ def test_the_flow_of_the_docstring(tmp_path: object) -> None:
     assert atomsan.load(f"{tmp_path}/t.atomtrace").notation() == trace.notation()
     with atomsan.open_trace(f"{tmp_path}/t.atomtrace") as source:
         assert sum(len(batch) for batch in source.batches()) == 3
+
+
+def test_only_public_names_are_listed() -> None:
+    listed = {name for name in dir(atomsan) if not name.startswith("__")}
+    assert listed == {name for name in atomsan.__all__ if not name.startswith("__")}
+    shown = pydoc.render_doc(atomsan, renderer=pydoc.plaintext)
+    sections = shown.split("PACKAGE CONTENTS")[1].split("\nCLASSES")[1]
+    for name in listed:
+        assert name in sections
+    for internal in ("_HOMES", "TYPE_CHECKING", "import_module", "__getattr__"):
+        assert internal not in sections

@@ -1,10 +1,11 @@
 """AtomSan finds atomicity violations in concurrent programs.
 
-    source  ->  recorder  ->  trace  ->  checkers / predict  ->  findings  ->  reports
+    source  ->  recorder  ->  trace  ->  checkers  ->  findings  ->  reports
 
     $ atomsan run app.py                                # or: pytest --atomsan
 
     import atomsan
+    report = atomsan.run("app.py", "argument")          # the same from Python; noise=True finds more
     with atomsan.recording("t.atomtrace"): ...          # what is imported and runs inside is recorded
     trace = atomsan.load("t.std")                       # any format, path or open file, into memory
     trace = atomsan.parse("T1:begin T1:r(x) T2:w(x)")   # the one-line notation, or format="std", "csv", "rr"
@@ -14,6 +15,7 @@
     report = atomsan.check("t.std")                     # or a Trace; algorithm="davida", spec="spec.toml", first=True
     report.verdict, report.serializable, report.violations, report.findings, report.to_dict()
     report = atomsan.sets("t.std", sets={"S": ["x", "y"]}, declared={"m1": ["S"]})      # each atomic set by itself
+    result = atomsan.refine(["t.std"]); result.spec     # which regions are atomic, inferred from traces
 
 Bad input raises `atomsan.InputError`, a result that cannot be written `atomsan.OutputError`.
 Importing the package costs next to nothing: a name is loaded when it is first used.
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
     from atomsan.findings.finding import Finding
     from atomsan.findings.report import Report
     from atomsan.flow.check import check
+    from atomsan.flow.refine import Refinement, refine
+    from atomsan.flow.run import run
     from atomsan.flow.sets import sets
     from atomsan.recorder.python.inprocess import recording
     from atomsan.source.annotations import atomic, atomic_set, not_atomic, unit_for
@@ -43,6 +47,7 @@ __all__ = [
     "Finding",
     "InputError",
     "OutputError",
+    "Refinement",
     "Report",
     "Specification",
     "Trace",
@@ -56,6 +61,8 @@ __all__ = [
     "open_trace",
     "parse",
     "recording",
+    "refine",
+    "run",
     "sets",
     "unit_for",
 ]
@@ -65,6 +72,7 @@ _HOMES = {
     "Finding": "atomsan.findings.finding",
     "InputError": "atomsan.errors",
     "OutputError": "atomsan.errors",
+    "Refinement": "atomsan.flow.refine",
     "Report": "atomsan.findings.report",
     "Specification": "atomsan.source.spec",
     "Trace": "atomsan.trace.trace",
@@ -77,6 +85,8 @@ _HOMES = {
     "open_trace": "atomsan.trace.reading",
     "parse": "atomsan.trace.reading",
     "recording": "atomsan.recorder.python.inprocess",
+    "refine": "atomsan.flow.refine",
+    "run": "atomsan.flow.run",
     "sets": "atomsan.flow.sets",
     "unit_for": "atomsan.source.annotations",
 }
@@ -93,4 +103,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOMES})
+    return sorted({*__all__, "__all__", "__doc__", "__file__", "__name__", "__path__"})

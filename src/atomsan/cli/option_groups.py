@@ -102,22 +102,17 @@ class LaunchOptions(NamedTuple):
 
     def recording(self, rules: Specification, repetition: int = 0) -> RecordingOptions:
         """The options of the recorder. Each repetition of a run has a seed of its own."""
-        from atomsan.recorder.python.options import RecordingOptions
-        from atomsan.source.cache import default_directory
-        from atomsan.source.field_paths import hops
-        from atomsan.source.selection import project_of
+        from atomsan.flow.run import recording_options
 
-        program = self.to_run()
-        return RecordingOptions(
+        return recording_options(
+            self.to_run(),
+            rules,
             include=self.include,
             omit=self.omit,
-            project=project_of(program.what if program.kind == "file" else "./-"),
             noise=self.noise,
             seed=self.seed + repetition,
             redact_keys=self.redact_keys,
-            cache=default_directory(),
             explain_selection=self.explain_selection,
-            follow=hops(rules.sets),
         )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from atomsan.cli.exit_codes import Exit
 from atomsan.cli.messages import say, show
@@ -15,13 +15,8 @@ from atomsan.reports.wording import counted
 if TYPE_CHECKING:
     from atomsan.findings.report import Report
     from atomsan.recorder.log.definitions import SelectionDefinition
-    from atomsan.recorder.log.limits import Limits
     from atomsan.recorder.log.runner import Outcome
     from atomsan.recorder.log.tape import Tape
-    from atomsan.recorder.python.launch import Program
-    from atomsan.recorder.python.options import RecordingOptions
-    from atomsan.source.spec import Specification
-    from atomsan.types import EventSource
 
 
 def run(
@@ -56,14 +51,31 @@ def run(
         raise InputError("--live keeps no trace, and --keep asks for one")
     if live and launch.follow_fork:
         raise InputError("--live checks one process, and --follow-fork asks for several")
-    program, limits = launch.to_run(), launch.limits()
-    runner = _Runner(program, limits, algorithm, regions.specification(), live=live, follow_fork=launch.follow_fork)
+    from atomsan.flow.run import checked_under, run_and_check
+
+    program, limits, rules = launch.to_run(), launch.limits(), regions.specification()
+    check = checked_under(algorithm, rules)
+
+    def show_interim(tape: Tape) -> None:
+        say(f"so far, {counted(tape.events, 'event')}:")
+        show(DEFAULT.reporter().render([check(tape)]))
+
     reports: list[Report] = []
     outcomes: list[Outcome] = []
     for number in range(repeat):
         # a trace with findings is not replaced by one of a later run
         keep_now = keep if not any(report.findings for report in reports) else None
-        ran = runner.run(launch.recording(runner.rules, number), keep_now, force=launch.force or number > 0)
+        ran = run_and_check(
+            program,
+            launch.recording(rules, number),
+            limits,
+            check,
+            keep_now,
+            force=launch.force or number > 0,
+            live=live,
+            follow_fork=launch.follow_fork,
+            interim=show_interim,
+        )
         outcomes.append(ran.outcome)
         if number == 0 and launch.explain_selection:
             show_selections(ran.selections)
@@ -81,64 +93,6 @@ def run(
     if any(report.findings for report in reports):
         return findings_exit_code
     return next((outcome.code for outcome in outcomes if outcome.code), Exit.FINE)
-
-
-class _Ran(NamedTuple):
-    """One run of the program."""
-
-    reports: list[Report]
-    """On the program, and on the processes that it forked, if these were recorded."""
-    outcome: Outcome
-    selections: Mapping[str, SelectionDefinition]
-
-
-class _Runner:
-    """Runs the program, and checks what was recorded: afterwards, or live."""
-
-    def __init__(
-        self,
-        program: Program,
-        limits: Limits,
-        algorithm: list[str],
-        rules: Specification,
-        *,
-        live: bool,
-        follow_fork: bool,
-    ) -> None:
-        self._program = program
-        self._limits = limits
-        self._algorithm = algorithm
-        self.rules = rules
-        self._live = live
-        self._follow_fork = follow_fork
-
-    def run(self, options: RecordingOptions, keep: str | None, *, force: bool) -> _Ran:
-        from atomsan.flow.run import checked_live, recorded, with_program
-
-        if self._live:
-            report, outcome, selections = checked_live(self._program, options, self._limits, self._check)
-            return _Ran([report], outcome, selections)
-        with recorded(
-            self._program,
-            options,
-            self._limits,
-            keep,
-            force=force,
-            follow_fork=self._follow_fork,
-            interim=self._show_interim,
-        ) as done:
-            reports = [with_program(self._check(done.tape), done.outcome)]
-            reports += [self._check(forked.tape) for forked in done.forked]
-            return _Ran(reports, done.outcome, done.selections)
-
-    def _check(self, events: EventSource) -> Report:
-        from atomsan.flow.check import check
-
-        return check(events, self._algorithm, self.rules)
-
-    def _show_interim(self, tape: Tape) -> None:
-        say(f"so far, {counted(tape.events, 'event')}:")
-        show(DEFAULT.reporter().render([self._check(tape)]))
 
 
 def _show(report: Report, reporting: ReportOptions, *, is_first: bool) -> None:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from atomsan.checkers.registry import Capability, chosen
 from atomsan.errors import InputError
 from atomsan.flow.check import check
+from atomsan.flow.trace_input import specification_of
 from atomsan.source.spec import Specification, literal
 from atomsan.trace.monitor import INTERRUPTED, Progress, silent
 
@@ -93,7 +94,7 @@ class Refinement:
 
 def refine(
     traces: Sequence[str | os.PathLike[str]],
-    spec: Specification | None = None,
+    spec: Specification | str | os.PathLike[str] | None = None,
     *,
     max_rounds: int | None = None,
     split_at_waits: bool = False,
@@ -105,7 +106,7 @@ def refine(
     for trace in traces:
         if not (os.path.isfile(trace) or os.path.isdir(trace)) and os.path.exists(trace):
             raise InputError("refining reads a trace several times, so it must be a file", source=os.fspath(trace))
-    refinement = Refinement(spec or Specification())
+    refinement = Refinement(specification_of(spec))
 
     def checked(trace: str | os.PathLike[str]) -> Report:
         return check(

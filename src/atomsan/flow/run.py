@@ -8,11 +8,13 @@ The program is started first: what reads its log takes time to load, and it can 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from atomsan.errors import InputError
 from atomsan.recorder.log.runner import Outcome, started
 from atomsan.recorder.log.spool import spool_directory
 from atomsan.recorder.python.launch import Program, PythonLaunch
@@ -25,10 +27,138 @@ if TYPE_CHECKING:
     from atomsan.recorder.log.limits import Limits
     from atomsan.recorder.log.tape import Tape
     from atomsan.recorder.python.options import RecordingOptions
+    from atomsan.source.spec import Specification
     from atomsan.types import EventSource
 
 # Makes a report of events.
 Check = Callable[["EventSource"], "Report"]
+
+
+def run(
+    program: str | os.PathLike[str] | None = None,
+    *arguments: str,
+    module: str | None = None,
+    code: str | None = None,
+    algorithm: str | Sequence[str] = "auto",
+    spec: Specification | str | os.PathLike[str] | None = None,
+    include: Sequence[str] = (),
+    omit: Sequence[str] = (),
+    noise: bool = False,
+    seed: int = 0,
+    live: bool = False,
+    keep: str | os.PathLike[str] | None = None,
+    force: bool = False,
+    max_events: int | None = None,
+    max_bytes: int | None = None,
+    timeout: float | None = None,
+    redact_keys: bool = False,
+) -> Report:
+    """Run a Python program in a process of its own, and find the atomicity violations in what its threads and tasks do.
+
+    `program` is a file; in its place stands `module`, as for `python -m`, or `code`, as for `python -c`. Input and
+    output are those of this process. The options are those of `atomsan run`; `report.program` says how it ended.
+    """
+    from atomsan.flow.trace_input import specification_of
+    from atomsan.recorder.log.limits import Limits
+
+    what = program_of(program, module, code, arguments)
+    rules = specification_of(spec)
+    options = recording_options(
+        what, rules, include=include, omit=omit, noise=noise, seed=seed, redact_keys=redact_keys
+    )
+    limits = Limits(max_events, max_bytes, timeout)
+    path = None if keep is None else os.fspath(keep)
+    return run_and_check(what, options, limits, checked_under(algorithm, rules), path, force=force, live=live).reports[
+        0
+    ]
+
+
+def program_of(
+    file: str | os.PathLike[str] | None, module: str | None, code: str | None, arguments: Sequence[str]
+) -> Program:
+    """What to run: a file, a module or a text. Exactly one of them must be given."""
+    given = [(kind, what) for kind, what in (("file", file), ("module", module), ("code", code)) if what is not None]
+    if len(given) != 1:
+        raise InputError("a program is a file, a module or code: give exactly one of them")
+    kind, what = given[0]
+    return Program(kind, os.fspath(what), tuple(arguments))  # type: ignore[arg-type]  # one of the three
+
+
+def recording_options(
+    program: Program,
+    spec: Specification,
+    *,
+    include: Sequence[str] = (),
+    omit: Sequence[str] = (),
+    noise: bool = False,
+    seed: int = 0,
+    redact_keys: bool = False,
+    explain_selection: bool = False,
+) -> RecordingOptions:
+    """How a program is recorded: its project by default, and what the atomic sets of the specification need."""
+    from atomsan.recorder.python.options import RecordingOptions
+    from atomsan.source.cache import default_directory
+    from atomsan.source.field_paths import hops
+    from atomsan.source.selection import project_of
+
+    return RecordingOptions(
+        include=include,
+        omit=omit,
+        project=project_of(program.what if program.kind == "file" else "./-"),
+        noise=noise,
+        seed=seed,
+        redact_keys=redact_keys,
+        cache=default_directory(),
+        explain_selection=explain_selection,
+        follow=hops(spec.sets),
+    )
+
+
+def checked_under(algorithm: str | Sequence[str], spec: Specification) -> Check:
+    """Checks events with these algorithms, under this specification. Unknown names raise now."""
+    from atomsan.checkers.auto import choice_of
+
+    choice_of(algorithm)
+
+    def checked(events: EventSource) -> Report:
+        from atomsan.flow.check import check
+
+        return check(events, algorithm, spec)
+
+    return checked
+
+
+class Ran(NamedTuple):
+    """One run of a program."""
+
+    reports: list[Report]
+    """On the program, and on the processes that it forked, if these were recorded."""
+    outcome: Outcome
+    selections: Mapping[str, SelectionDefinition]
+    """Which modules were watched, and why, if that was asked for."""
+
+
+def run_and_check(
+    program: Program,
+    options: RecordingOptions,
+    limits: Limits,
+    check: Check,
+    keep: str | None = None,
+    *,
+    force: bool = False,
+    live: bool = False,
+    follow_fork: bool = False,
+    interim: Callable[[Tape], None] = lambda tape: None,
+) -> Ran:
+    """Run a program to its end, and check what it did: afterwards, or while it runs (`live`), when nothing is kept."""
+    if live and (keep is not None or follow_fork):
+        raise InputError("a live check keeps no trace, and is of one process")
+    if live:
+        return _checked_live(program, options, limits, check)
+    with recorded(program, options, limits, keep, force=force, follow_fork=follow_fork, interim=interim) as done:
+        reports = [_with_program(check(done.tape), done.outcome)]
+        reports += [check(forked.tape) for forked in done.forked]
+        return Ran(reports, done.outcome, done.selections)
 
 
 @dataclass
@@ -79,9 +209,7 @@ def recorded(
                 yield Recorded(tape, run.outcome, recording.definitions.selections, forked.tapes)
 
 
-def checked_live(
-    program: Program, options: RecordingOptions, limits: Limits, check: Check
-) -> tuple[Report, Outcome, dict[str, SelectionDefinition]]:
+def _checked_live(program: Program, options: RecordingOptions, limits: Limits, check: Check) -> Ran:
     """Run a program to its end and check it meanwhile. Nothing is kept."""
     program.check()
     with started(PythonLaunch(program, options), limits) as run:
@@ -93,10 +221,10 @@ def checked_live(
         # a checker that has made up its mind reads no further, but the program is not to be cut short
         for _ in source.batches():
             pass
-        return with_program(report, run.outcome), run.outcome, recording.definitions.selections
+        return Ran([_with_program(report, run.outcome)], run.outcome, recording.definitions.selections)
 
 
-def with_program(report: Report, outcome: Outcome) -> Report:
+def _with_program(report: Report, outcome: Outcome) -> Report:
     """The report, with how the program ended."""
     from atomsan.findings.report import ProgramFacts
 

@@ -26,6 +26,13 @@ if TYPE_CHECKING:
 CHECKED_AT_ONCE = 1 << 16
 
 
+def specification_of(spec: Specification | str | os.PathLike[str] | None) -> Specification:
+    """A specification, as it is or from a file; None: the default."""
+    if spec is None:
+        return Specification()
+    return spec if isinstance(spec, Specification) else read_spec(spec)
+
+
 class TraceInput:
     """A trace of any kind, under a specification."""
 
@@ -39,9 +46,7 @@ class TraceInput:
         format: str | None = None,
     ) -> None:
         self._trace = trace
-        if spec is None:
-            spec = Specification()
-        self.spec = spec if isinstance(spec, Specification) else read_spec(spec)
+        self.spec = specification_of(spec)
         self._split_all = split_all
         self._lenient = lenient
         self._format = format

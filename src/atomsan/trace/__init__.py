@@ -1,0 +1,1 @@
+"""WHAT HAPPENED: events in columns, symbol tables, every format in and out, validation, and the regions to check."""

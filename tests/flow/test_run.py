@@ -1,0 +1,91 @@
+"""`atomsan.run` and `atomsan.refine`: the verbs as Python functions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import atomsan
+
+PROGRAM = """
+import sys, threading, time
+
+class Account:
+    balance = 0
+    def deposit(self):
+        balance = self.balance
+        time.sleep(0.02)
+        self.balance = balance + 1
+
+account = Account()
+threads = [threading.Thread(target=account.deposit) for _ in range(3)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+sys.exit(int(sys.argv[1]))
+"""
+
+
+@pytest.fixture
+def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "bank.py"
+    path.write_text(PROGRAM)
+    return path
+
+
+@pytest.mark.parametrize("live", [False, True])
+def test_run_gives_the_report_and_how_the_program_ended(program: Path, live: bool) -> None:
+    report = atomsan.run(program, "3", live=live)
+    assert [(finding.pattern, finding.status) for finding in report.findings] == [("lost update", "observed")]
+    assert report.findings[0].region == "bank:Account.deposit"
+    assert report.program is not None
+    assert (report.program.exit, report.program.signal) == (3, None)
+
+
+def test_run_of_a_module_and_of_code(program: Path) -> None:
+    assert atomsan.run(None, "0", module="bank").findings
+    assert not atomsan.run(code="import time; time.sleep(0)").findings
+
+
+def test_run_keeps_the_trace(program: Path) -> None:
+    report = atomsan.run(program, "0", keep="kept.atomtrace", algorithm="davida")
+    again = atomsan.check("kept.atomtrace", "davida")
+    assert [finding.id for finding in again.findings] == [finding.id for finding in report.findings]
+    with pytest.raises(atomsan.OutputError, match="exists"):
+        atomsan.run(program, "0", keep="kept.atomtrace")
+    atomsan.run(program, "0", keep="kept.atomtrace", force=True)
+
+
+def test_run_under_a_specification(program: Path) -> None:
+    Path("spec.toml").write_text('not_atomic = ["bank:Account.deposit"]')
+    assert not atomsan.run(program, "0", spec="spec.toml").findings
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "message"),
+    [
+        ((), {}, "give exactly one"),
+        (("bank.py",), {"module": "bank"}, "give exactly one"),
+        (("nothing.py",), {}, "no such file"),
+        (("bank.py", "0"), {"algorithm": "frob"}, "unknown algorithm 'frob'"),
+        (("bank.py", "0"), {"live": True, "keep": "kept.atomtrace"}, "keeps no trace"),
+    ],
+)
+def test_run_refuses_what_it_cannot_run(
+    program: Path, arguments: tuple[str, ...], options: dict[str, object], message: str
+) -> None:
+    with pytest.raises(atomsan.InputError, match=message):
+        atomsan.run(*arguments, **options)  # type: ignore[arg-type]
+
+
+def test_refine_removes_the_regions_that_violate(tmp_path: Path) -> None:
+    trace = tmp_path / "t.std"
+    atomsan.parse("T:begin(f) T:begin(g) T:r(x) T:end(g) U:w(x) T:w(x) T:end(f)").save(trace)
+    (tmp_path / "spec.toml").write_text('not_atomic = ["h"]')
+    result = atomsan.refine([trace], tmp_path / "spec.toml")
+    assert isinstance(result, atomsan.Refinement)
+    assert (list(result.removed), result.finished) == (["f"], True)
+    assert not result.spec.is_atomic("f", "foreign")
+    assert not result.spec.is_atomic("h", "foreign")
+    assert result.spec.is_atomic("g", "foreign")

@@ -28,12 +28,15 @@ lint: $(VENV)/installed  ## ruff, and mypy --strict on src/
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+# Tests run on every core; a worker that is done takes tests from another.
+PARALLEL := -n auto --dist worksteal
+
 test: lint  ## the whole test suite, with lint
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest $(PARALLEL)
 
 test-long: $(VENV)/installed  ## every checker against the definitions for ten minutes, and the programs with 20 seeds
 	$(BIN)/python tests/checkers/comparison.py
-	ATOMSAN_SEEDS=20 $(BIN)/python -m pytest tests/programs/test_programs_found.py
+	ATOMSAN_SEEDS=20 $(BIN)/python -m pytest $(PARALLEL) tests/programs/test_programs_found.py
 
 test-all:  ## the test suite on every Python from 3.11 up that this machine has
 	$(PYTHON) tests/every_python.py

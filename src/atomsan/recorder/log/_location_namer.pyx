@@ -14,7 +14,8 @@ from libc.string cimport memcpy
 
 from atomsan.recorder.log._raw cimport KEY_FIELD, KEY_HASH, KEY_INDEX, KEY_NUMBER, KEY_STRUCTURE, KEY_WHOLE
 from atomsan.recorder.log._rows cimport FIELD_BY_HASH, KEY_IDENTITY, NONE, NewObject
-from atomsan.trace._memory cimport grown, resized
+from atomsan.trace._hashing cimport Map, MapEntry, fibonacci, free_map, map_find, map_has_room
+from atomsan.trace._memory cimport ensure_room, out_of_memory
 from atomsan.trace._names cimport NameTable, long_hash
 
 # How an object is called.
@@ -37,10 +38,6 @@ cdef struct LocationName:
     uint32_t head     # how much of its name stands before the key of an element
     uint32_t uses     # containers reached through it
 
-cdef struct Seen:
-    uint64_t hash     # 0: free
-    uint32_t times
-
 
 cdef class LocationNamer:
     """Names the objects and locations of one recording, in the order of their numbers."""
@@ -56,9 +53,7 @@ cdef class LocationNamer:
     cdef LocationName *locations
     cdef size_t location_count
     cdef size_t location_room
-    cdef Seen *seen
-    cdef size_t seen_count
-    cdef size_t seen_room         # a power of two
+    cdef Map seen                 # how often there was a name, by its hash
     cdef char *text               # the name being made
     cdef size_t size
     cdef size_t room
@@ -82,10 +77,6 @@ cdef class LocationNamer:
         self.namespace_types = definitions.language.namespace_types
         self.table = table
         self.names = table.names
-        self.seen_room = 1024
-        self.seen = <Seen *> grown(NULL, 0, self.seen_room * sizeof(Seen))
-        self.room = 256
-        self.text = <char *> resized(NULL, self.room)
         self.class_numbers, self.classes, self.class_texts, self.class_counts = {}, [], [], []
         self.label_numbers, self.labels, self.label_counts = {}, [], []
         self.class_is_plain = []
@@ -94,7 +85,7 @@ cdef class LocationNamer:
     def __dealloc__(self):
         free(self.objects)
         free(self.locations)
-        free(self.seen)
+        free_map(&self.seen)
         free(self.text)
 
     def add(self, objects, locations):
@@ -148,9 +139,7 @@ cdef class LocationNamer:
 
     cdef int add_object(self, const NewObject *row) except -1:
         cdef ObjectName *new
-        if self.object_count == self.object_room:
-            self.objects = <ObjectName *> resized(self.objects, (2 * self.object_room + 64) * sizeof(ObjectName))
-            self.object_room = 2 * self.object_room + 64
+        ensure_room(<void **> &self.objects, &self.object_room, self.object_count + 1, sizeof(ObjectName))
         new = self.objects + self.object_count
         self.object_count += 1
         new.is_used = False
@@ -299,11 +288,7 @@ cdef class LocationNamer:
         if not is_unique:
             self.make_unique()
         self.names.append(self.text, self.size)
-        if self.location_count == self.location_room:
-            self.locations = <LocationName *> resized(
-                self.locations, (2 * self.location_room + 64) * sizeof(LocationName)
-            )
-            self.location_room = 2 * self.location_room + 64
+        ensure_room(<void **> &self.locations, &self.location_room, self.location_count + 1, sizeof(LocationName))
         owner.is_used = True
         self.locations[self.location_count].object = number
         self.locations[self.location_count].head = <uint32_t> head
@@ -375,9 +360,7 @@ cdef class LocationNamer:
     # The name being made
 
     cdef inline int put(self, const char *p, size_t size) except -1:
-        if self.size + size + 64 > self.room:
-            self.text = <char *> resized(self.text, 2 * (self.size + size + 64))
-            self.room = 2 * (self.size + size + 64)
+        ensure_room(<void **> &self.text, &self.room, self.size + size, 1)
         memcpy(self.text + self.size, p, size)
         self.size += size
         return 0
@@ -414,39 +397,18 @@ cdef class LocationNamer:
             times = self.note(size)   # that name is taken too: the next number
         return 0
 
-    cdef size_t place_of(self, size_t size) noexcept:
-        """Where the name that the first `size` bytes are is noted, or would be."""
-        cdef uint64_t hash = long_hash(self.text, size) | 1
-        cdef size_t i = (hash >> 8) & (self.seen_room - 1)
-        while self.seen[i].hash and self.seen[i].hash != hash:
-            i = (i + 1) & (self.seen_room - 1)
-        return i
-
     cdef uint32_t note(self, size_t size) except 0:
         """How often there was the name that the first `size` bytes are, with this time."""
-        cdef size_t i
-        if 2 * (self.seen_count + 1) > self.seen_room:
-            self.grow_seen()
-        i = self.place_of(size)
-        if not self.seen[i].hash:
-            self.seen[i].hash = long_hash(self.text, size) | 1
-            self.seen_count += 1
-        self.seen[i].times += 1
-        return self.seen[i].times
-
-    cdef int grow_seen(self) except -1:
-        cdef Seen *old = self.seen
-        cdef size_t i, j, count = self.seen_room
-        self.seen = <Seen *> grown(NULL, 0, 2 * count * sizeof(Seen))
-        self.seen_room = 2 * count
-        for i in range(count):
-            if old[i].hash:
-                j = (old[i].hash >> 8) & (self.seen_room - 1)
-                while self.seen[j].hash:
-                    j = (j + 1) & (self.seen_room - 1)
-                self.seen[j] = old[i]
-        free(old)
-        return 0
+        cdef uint64_t key = long_hash(self.text, size)
+        cdef MapEntry *entry
+        if not map_has_room(&self.seen, 2):
+            out_of_memory()
+        entry = map_find(&self.seen, key, fibonacci(key))
+        if entry.value_plus_1 == 0:
+            entry.key = key
+            self.seen.used += 1
+        entry.value_plus_1 += 1
+        return entry.value_plus_1
 
 
 cdef bytes encoded(str text):

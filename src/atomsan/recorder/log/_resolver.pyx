@@ -18,8 +18,11 @@ from atomsan.recorder.log._raw cimport *
 from atomsan.recorder.log._rows cimport (
     FIELD_BY_HASH, KEY_IDENTITY, NONE, NewHand, NewLocation, NewObject, NewPair, NewPrimitive,
 )
-from atomsan.trace._memory cimport grown, resized
+from atomsan.trace cimport _hashing
+from atomsan.trace._links cimport put_first, take_out
+from atomsan.trace._memory cimport ensure_room, grown, out_of_memory, prefetch, resized
 from atomsan.trace._ops cimport ACQUIRE, BEGIN, END, FORK, JOIN, POST, RELEASE, TAKE
+from atomsan.trace._pools cimport NO_SLOT, Pool, give_slot, take_slot
 
 import numpy as np
 
@@ -77,17 +80,17 @@ cdef int resolve(State *s, const RawRecord *records, size_t count) except -1 nog
     cdef uint32_t tag, found
     cdef Thread *t
     for i in range(min(count, <size_t> AHEAD)):
-        tags[i] = raw_tag(records[i].object, records[i].key_kind, records[i].key)
+        tags[i] = tag_of(records[i].object, records[i].key_kind, records[i].key)
     for i in range(count):
         tag = tags[i % TAGS]
         if i + AHEAD < count:
             later = records + i + AHEAD
-            found = raw_tag(later.object, later.key_kind, later.key)
+            found = tag_of(later.object, later.key_kind, later.key)
             tags[(i + AHEAD) % TAGS] = found
-            prefetch(s.table.slots + (found >> (32 - s.table.bits)))
+            prefetch(s.table.slots.entries + home_of(&s.table, found))
             # its slot is there by now, so that the entry it names can follow
-            found = s.table.slots[tags[(i + AHEAD // 2) % TAGS] >> (32 - s.table.bits)].entry
-            prefetch(<Entry *> s.table.entries.rows + found)
+            found = s.table.slots.entries[home_of(&s.table, tags[(i + AHEAD // 2) % TAGS])].entry
+            prefetch(s.table.entries + found)
         r = records + i
         if r.thread < s.threads.room and s.threads.rows[r.thread].is_usual:
             t = s.threads.rows + r.thread
@@ -109,7 +112,7 @@ cdef inline int accesses_as_usual(State *s, const RawRecord *r, Thread *t, uint3
     cdef uint32_t found, location, site = r.site
     if (r.flags & FLAG_AUGMENTED and t.atomics == 0) or <uint8_t> (r.key_kind - 1) >= KEY_OBJECT - 1:
         return 0
-    found = raw_find(s.table.slots, s.table.bits, <Entry *> s.table.entries.rows, tag, r.object, r.key_kind, r.key)
+    found = find_tagged(&s.table, tag, r.object, r.key_kind, r.key)
     if not found:
         return 0
     if site == 0:
@@ -228,8 +231,8 @@ cdef class Resolver:
         free_program(&self.state.program)
         free_threads(&self.state.threads)
         free_objects(&self.state.objects)
-        free_rows(&self.state.primitives.rows)
-        free_rows(&self.state.nodes.rows)
+        free(self.state.primitives.rows)
+        free(self.state.nodes.rows)
         free_symbols(&self.state.symbols)
         free_sifting(&self.state.sifting)
         free_events(&self.state.events)
@@ -378,10 +381,10 @@ cdef class Resolver:
     def memory(self):
         """About how many bytes hang on what is alive."""
         return (
-            (sizeof(Slot) << self.state.table.bits)
-            + self.state.table.entries.room * sizeof(Entry)
-            + self.state.objects.rows.room * sizeof(Object)
-            + self.state.primitives.rows.room * sizeof(Primitive)
-            + self.state.nodes.rows.room * sizeof(Node)
+            (self.state.table.slots.mask + 1) * sizeof(Slot)
+            + self.state.table.pool.room * sizeof(Entry)
+            + self.state.objects.pool.room * sizeof(Object)
+            + self.state.primitives.pool.room * sizeof(Primitive)
+            + self.state.nodes.pool.room * sizeof(Node)
             + self.state.threads.room * sizeof(Thread)
         )

@@ -2,9 +2,8 @@
 # object is, the object itself, and the items of a queue. The usual access is one look-up.
 #
 # State: `AddressTable`. Only the functions of this file write `slots` and the links of an entry.
-# Always: at most half of the slots are in use, so that a probe ends. An entry is in the list of one object
-# (`objects.pxi` has the head) or in none (A_NAMESPACE), so that the death of an object takes away all of its entries,
-# and memory follows the objects that are alive. Rows of removed entries are used again.
+# Always: an entry is in the list of one object (`objects.pxi` has the head) or in none (A_NAMESPACE), so that the death
+# of an object takes away all of its entries, and memory follows the objects that are alive.
 
 cdef extern from * nogil:
     """
@@ -13,13 +12,15 @@ cdef extern from * nogil:
     typedef struct {
         uint64_t address, key;
         uint32_t value;
-        uint32_t next, prev;   /* in the list of its object, plus 1; 0: none */
+        uint32_t before, after;    /* in the list of its object: a Link of trace/_links.pxd */
         uint8_t kind;
         uint16_t thread;       /* of a location: the only one that used it, or SHARED */
     } atomsan_entry;
 
-    /* The upper half of the hash, which also numbers the home slot; and the entry, plus 1. */
+    /* The upper half of the hash; and the entry, 0: the slot is free. */
     typedef struct { uint32_t tag, entry; } atomsan_slot;
+
+    typedef struct { const atomsan_entry *entries; uint64_t address, key; uint32_t kind, tag; } atomsan_sought;
 
     static inline uint64_t atomsan_raw_hash(uint64_t address, uint32_t kind, uint64_t key) {
         uint64_t h = (address + kind) * UINT64_C(0x9E3779B97F4A7C15) + key * UINT64_C(0xD6E8FEB86659FD93);
@@ -27,42 +28,44 @@ cdef extern from * nogil:
         return h ^ h >> 29;
     }
 
-    static inline uint32_t atomsan_raw_tag(uint64_t address, uint32_t kind, uint64_t key) {
-        return (uint32_t)(atomsan_raw_hash(address, kind, key) >> 32);
+    static inline int atomsan_slot_is(const atomsan_slot *slot, const atomsan_sought *sought) {
+        const atomsan_entry *entry = sought->entries + slot->entry;
+        return slot->tag == sought->tag && entry->address == sought->address && entry->key == sought->key
+            && entry->kind == sought->kind;
     }
 
-    /* The entry plus 1, or 0. */
-    static inline uint32_t atomsan_raw_find(
-            const atomsan_slot *slots, int bits, const atomsan_entry *entries, uint32_t tag,
-            uint64_t address, uint32_t kind, uint64_t key) {
-        uint32_t mask = (uint32_t)((UINT64_C(1) << bits) - 1);
-        for (uint32_t i = tag >> (32 - bits);; i = (i + 1) & mask) {
-            uint32_t found = slots[i].entry;
-            if (!found) return 0;
-            if (slots[i].tag == tag) {
-                const atomsan_entry *entry = entries + found - 1;
-                if (entry->address == address && entry->key == key && entry->kind == kind) return found;
-            }
-        }
-    }
-    #define ATOMSAN_RAW_PREFETCH(p) __builtin_prefetch(p)
+    #define ATOMSAN_SLOT_IS_USED(slot) ((slot)->entry != 0)
+    #define ATOMSAN_SLOT_HASH(slot) ((uint64_t)(slot)->tag << 32)
+    ATOMSAN_TABLE(atomsan_slots, atomsan_slot, const atomsan_sought *, ATOMSAN_SLOT_IS_USED, ATOMSAN_SLOT_HASH,
+                  atomsan_slot_is)
     """
     ctypedef struct Entry "atomsan_entry":
         uint64_t address
         uint64_t key
         uint32_t value
-        uint32_t next
-        uint32_t prev
+        uint32_t before
+        uint32_t after
         uint8_t kind
         uint16_t thread
     ctypedef struct Slot "atomsan_slot":
         uint32_t tag
         uint32_t entry
+    ctypedef struct Slots "atomsan_slots":
+        Slot *entries
+        uint64_t mask
+        int shift
+        uint64_t used
+    ctypedef struct Sought "atomsan_sought":
+        const Entry *entries
+        uint64_t address
+        uint64_t key
+        uint32_t kind
+        uint32_t tag
     uint64_t raw_hash "atomsan_raw_hash"(uint64_t address, uint32_t kind, uint64_t key)
-    uint32_t raw_tag "atomsan_raw_tag"(uint64_t address, uint32_t kind, uint64_t key)
-    uint32_t raw_find "atomsan_raw_find"(
-        const Slot *slots, int bits, const Entry *entries, uint32_t tag, uint64_t address, uint32_t kind, uint64_t key)
-    void prefetch "ATOMSAN_RAW_PREFETCH"(const void *p)
+    Slot *slots_find "atomsan_slots_find"(const Slots *slots, const Sought *sought, uint64_t hash)
+    Slot *slots_gap "atomsan_slots_gap"(const Slots *slots, uint64_t hash)
+    bint slots_have_room "atomsan_slots_has_room"(Slots *slots, uint64_t places)
+    void slots_remove "atomsan_slots_remove"(Slots *slots, Slot *slot)
 
 # Kinds of entries beside those of keys; FIELD_BY_HASH and KEY_IDENTITY of `_rows.pxd` are two more.
 cdef enum:
@@ -71,31 +74,29 @@ cdef enum:
     A_NAMESPACE = 20      # the object at this address is one
 
 cdef enum: SHARED = 0xFFFF
-cdef enum: FIRST_BITS = 10
+cdef enum: MOST_ENTRIES = 1 << 30
 
 cdef struct AddressTable:
-    Slot *slots
-    int bits              # there are 2 ** bits slots
-    size_t used
-    Rows entries          # of Entry
-    uint32_t free         # the first row that is not in use, plus 1; a list through `next`
+    Slots slots
+    Entry *entries        # from 1 on
+    Pool pool             # of them
 
 
 cdef int start_table(AddressTable *table) except -1 nogil:
-    table.bits = FIRST_BITS
-    table.slots = <Slot *> grown(NULL, 0, sizeof(Slot) << table.bits)
-    return 0
+    table.pool.used = 1
+    if not slots_have_room(&table.slots, 2):
+        out_of_memory()
+    return ensure_room(<void **> &table.entries, &table.pool.room, 1, sizeof(Entry))
 
 
 cdef void free_table(AddressTable *table) noexcept nogil:
-    free(table.slots)
-    table.slots = NULL
-    free_rows(&table.entries)
+    free(table.slots.entries)
+    free(table.entries)
 
 
 cdef inline Entry *entry_at(const AddressTable *table, uint32_t number) noexcept nogil:
     """The entry of a number that `find` or `insert` gave."""
-    return <Entry *> table.entries.rows + number - 1
+    return table.entries + number
 
 
 cdef inline bint is_location(const Entry *entry) noexcept nogil:
@@ -103,90 +104,63 @@ cdef inline bint is_location(const Entry *entry) noexcept nogil:
     return entry.kind <= KEY_WHOLE or entry.kind == KEY_IDENTITY
 
 
+cdef inline uint32_t tag_of(uint64_t address, uint32_t kind, uint64_t key) noexcept nogil:
+    return <uint32_t> (raw_hash(address, kind, key) >> 32)
+
+
+cdef inline uint64_t home_of(const AddressTable *table, uint32_t tag) noexcept nogil:
+    """The slot that is looked at first."""
+    return (<uint64_t> tag << 32) >> table.slots.shift
+
+
+cdef inline uint32_t find_tagged(
+    const AddressTable *table, uint32_t tag, uint64_t address, uint32_t kind, uint64_t key
+) noexcept nogil:
+    """As `find`, for whoever has the tag already."""
+    cdef Sought sought
+    sought.entries, sought.address, sought.key, sought.kind, sought.tag = table.entries, address, key, kind, tag
+    return slots_find(&table.slots, &sought, <uint64_t> tag << 32).entry
+
+
 cdef inline uint32_t find(const AddressTable *table, uint64_t address, uint32_t kind, uint64_t key) noexcept nogil:
-    """The number of an entry plus 1, or 0."""
-    cdef uint32_t tag = raw_tag(address, kind, key)
-    return raw_find(table.slots, table.bits, <Entry *> table.entries.rows, tag, address, kind, key)
+    """The number of an entry, or 0."""
+    return find_tagged(table, tag_of(address, kind, key), address, kind, key)
 
 
 cdef uint32_t insert(
     AddressTable *table, uint64_t address, uint8_t kind, uint64_t key, uint32_t value, uint32_t *first
 ) except? 0xFFFFFFFF nogil:
-    """A new entry, in front of the list that starts at `first` (NULL: in none); returns its number plus 1."""
-    cdef uint32_t number
+    """A new entry, in front of the list that starts at `first` (NULL: in none); returns its number."""
+    cdef uint32_t number, tag = tag_of(address, kind, key)
     cdef Entry *entry
-    if 2 * (table.used + 1) > <size_t> 1 << table.bits:
-        rehash(table)
-    if table.free:
-        number = table.free
-        table.free = entry_at(table, number).next
-    else:
-        new_row(&table.entries, sizeof(Entry))
-        number = table.entries.count
-    entry = entry_at(table, number)
-    entry.address, entry.kind, entry.key, entry.value = address, kind, key, value
-    entry.next = entry.prev = 0
-    entry.thread = SHARED
-    if first != NULL:
-        entry.next = first[0]
-        if first[0]:
-            entry_at(table, first[0]).prev = number
-        first[0] = number
-    place(table, raw_tag(address, kind, key), number)
-    table.used += 1
-    return number
-
-
-cdef inline void place(AddressTable *table, uint32_t tag, uint32_t number) noexcept nogil:
-    cdef uint32_t mask = <uint32_t> ((<uint64_t> 1 << table.bits) - 1), i = tag >> (32 - table.bits)
-    while table.slots[i].entry:
-        i = (i + 1) & mask
-    table.slots[i].tag = tag
-    table.slots[i].entry = number
-
-
-cdef int rehash(AddressTable *table) except -1 nogil:
-    cdef Slot *old = table.slots
-    cdef size_t i, count = <size_t> 1 << table.bits
-    if table.bits == 31:
+    cdef Slot *slot
+    if table.slots.used == MOST_ENTRIES:
         with gil:
             raise MemoryError("more than a billion locations are alive")
-    table.slots = <Slot *> grown(NULL, 0, sizeof(Slot) * 2 * count)
-    table.bits += 1
-    for i in range(count):
-        if old[i].entry:
-            place(table, old[i].tag, old[i].entry)
-    free(old)
-    return 0
+    if not slots_have_room(&table.slots, 2):
+        out_of_memory()
+    number = new_slot(&table.pool, <void **> &table.entries, sizeof(Entry))
+    entry = entry_at(table, number)
+    entry.address, entry.kind, entry.key, entry.value = address, kind, key, value
+    entry.before = entry.after = 0
+    entry.thread = SHARED
+    if first != NULL:
+        put_first(&table.entries.before, sizeof(Entry), first, number)
+    slot = slots_gap(&table.slots, <uint64_t> tag << 32)
+    slot.tag, slot.entry = tag, number
+    table.slots.used += 1
+    return number
 
 
 cdef void remove(AddressTable *table, uint32_t number, uint32_t *first) noexcept nogil:
     """Take an entry out of the table and out of the list that starts at `first`."""
     cdef Entry *entry = entry_at(table, number)
-    cdef uint32_t mask = <uint32_t> ((<uint64_t> 1 << table.bits) - 1), i, hole, home
-    i = raw_tag(entry.address, entry.kind, entry.key) >> (32 - table.bits)
-    while table.slots[i].entry != number:
-        i = (i + 1) & mask
-    # those behind it that could not have their home move up, so that no probe ends too early
-    hole = i
-    while True:
-        i = (i + 1) & mask
-        if not table.slots[i].entry:
-            break
-        home = table.slots[i].tag >> (32 - table.bits)
-        if ((i - home) & mask) >= ((i - hole) & mask):
-            table.slots[hole] = table.slots[i]
-            hole = i
-    table.slots[hole].entry = 0
-    table.used -= 1
-    if entry.prev:
-        entry_at(table, entry.prev).next = entry.next
-    else:
-        first[0] = entry.next
-    if entry.next:
-        entry_at(table, entry.next).prev = entry.prev
-    entry.next = table.free
-    table.free = number
+    cdef Sought sought
+    sought.entries, sought.address, sought.key, sought.kind = table.entries, entry.address, entry.key, entry.kind
+    sought.tag = tag_of(entry.address, entry.kind, entry.key)
+    slots_remove(&table.slots, slots_find(&table.slots, &sought, <uint64_t> sought.tag << 32))
+    take_out(&table.entries.before, sizeof(Entry), first, number)
+    give_slot(&table.pool, table.entries, sizeof(Entry), number)
 
 
 cdef inline uint32_t used_by(AddressTable *table, uint32_t found, uint32_t thread) noexcept nogil:

@@ -13,23 +13,17 @@ cdef struct Node:
 
 # Circles of which the last node is known, so that both ends are at hand. NONE is an empty one.
 cdef struct Nodes:
-    Rows rows             # of Node
-    uint32_t free         # the first row that is not in use, plus 1; a list through `next`
+    Node *rows
+    Pool pool             # of them
 
 
 cdef inline Node *node_at(const Nodes *nodes, uint32_t number) noexcept nogil:
-    return <Node *> nodes.rows.rows + number
+    return nodes.rows + number
 
 
 cdef uint32_t appended(Nodes *nodes, uint32_t last, uint32_t value, uint32_t thread) except? 0xFFFFFFFF nogil:
     """The last of a circle with one more node."""
-    cdef uint32_t number
-    if nodes.free:
-        number = nodes.free - 1
-        nodes.free = node_at(nodes, number).next
-    else:
-        new_row(&nodes.rows, sizeof(Node))
-        number = nodes.rows.count - 1
+    cdef uint32_t number = new_slot(&nodes.pool, <void **> &nodes.rows, sizeof(Node))
     node_at(nodes, number)[0] = Node(value, thread, number)
     if last != NONE:
         node_at(nodes, number).next = node_at(nodes, last).next
@@ -45,8 +39,7 @@ cdef uint32_t without_first(Nodes *nodes, uint32_t last) noexcept nogil:
     """The last of a circle without its first, or NONE if nothing is left."""
     cdef uint32_t first = node_at(nodes, last).next
     node_at(nodes, last).next = node_at(nodes, first).next
-    node_at(nodes, first).next = nodes.free
-    nodes.free = first + 1
+    give_slot(&nodes.pool, nodes.rows, sizeof(Node), first)
     return NONE if first == last else last
 
 

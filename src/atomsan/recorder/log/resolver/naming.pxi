@@ -4,7 +4,7 @@
 # State: `Naming`, about the record that is being resolved; of each thread its recent reads and the primitive that it
 # made last (`threads.pxi`); of each primitive `via`, `space` and `name` (`primitives.pxi`).
 # Always: a clue is about a read of the same thread, and one that is in doubt is not used: no name is better than a
-# wrong one. A read names one primitive, not two (`use_read`).
+# wrong one. A read names one primitive only (`use_read`).
 
 cdef struct Naming:
     NewPrimitive in_use   # where the primitive that a record is about is used: its `address`, `site` and `via`

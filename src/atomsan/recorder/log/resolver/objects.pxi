@@ -15,7 +15,7 @@ cdef struct Object:
     uint32_t owner        # the row of the object whose namespace this is, if its serial is still that
     uint32_t number       # for its name; NONE: it has none yet
     uint32_t type
-    uint32_t entries      # the first of its list in the address table, plus 1
+    uint32_t entries      # the first of its list in the address table; 0: none
     uint32_t primitive
     uint8_t is_namespace
     uint8_t is_key        # of another object
@@ -27,21 +27,21 @@ cdef struct Held:
     uint32_t name
 
 cdef struct Objects:
-    Rows rows             # of Object
-    uint32_t free         # the first row that is not in use, plus 1; a list through `entries`
+    Object *rows
+    Pool pool             # of them
     uint64_t serial       # the last one given out
     Rows namespaces       # addresses that `define_namespace` named
     Held *held            # pairs that were handed out lately, by their hash: most come again
 
 
 cdef void free_objects(Objects *objects) noexcept nogil:
-    free_rows(&objects.rows)
+    free(objects.rows)
     free_rows(&objects.namespaces)
     free(objects.held)
 
 
 cdef inline Object *object_row(State *s, uint32_t row) noexcept nogil:
-    return <Object *> s.objects.rows.rows + row
+    return s.objects.rows + row
 
 
 cdef uint32_t object_at(State *s, uint64_t address) except? 0xFFFFFFFF nogil:
@@ -50,12 +50,7 @@ cdef uint32_t object_at(State *s, uint64_t address) except? 0xFFFFFFFF nogil:
     cdef Object *obj
     if found:
         return entry_at(&s.table, found).value
-    if s.objects.free:
-        row = s.objects.free - 1
-        s.objects.free = object_row(s, row).entries
-    else:
-        new_row(&s.objects.rows, sizeof(Object))
-        row = s.objects.rows.count - 1
+    row = new_slot(&s.objects.pool, <void **> &s.objects.rows, sizeof(Object))
     obj = object_row(s, row)
     s.objects.serial += 1
     obj.address, obj.serial = address, s.objects.serial
@@ -86,8 +81,7 @@ cdef int free_object(State *s, uint64_t address) except -1 nogil:
             free_circle(&s.nodes, entry_at(&s.table, found).value)
         remove(&s.table, found, &obj.entries)
     obj.serial = 0
-    obj.entries = s.objects.free
-    s.objects.free = row + 1
+    give_slot(&s.objects.pool, s.objects.rows, sizeof(Object), row)
     return 0
 
 
@@ -132,7 +126,7 @@ cdef int make_namespace(State *s, uint32_t row) except -1 nogil:
     obj.is_namespace = True
     while number:
         entry = entry_at(&s.table, number)
-        number = entry.next
+        number = entry.after
         if entry.kind == KEY_FIELD:
             hash = name_hash(&s.program, entry.key)
         elif entry.kind == KEY_HASH:

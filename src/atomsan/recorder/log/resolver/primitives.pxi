@@ -45,12 +45,12 @@ cdef struct Primitive:
     uint8_t is_semaphore
 
 cdef struct Primitives:
-    Rows rows             # of Primitive
-    uint32_t free         # the first row that is not in use, plus 1; a list through `number`
+    Primitive *rows
+    Pool pool             # of them
 
 
 cdef inline Primitive *primitive_row(State *s, uint32_t number) noexcept nogil:
-    return <Primitive *> s.primitives.rows.rows + number
+    return s.primitives.rows + number
 
 
 cdef Primitive *primitive_at(State *s, uint64_t address) except NULL nogil:
@@ -63,12 +63,7 @@ cdef Primitive *primitive_at(State *s, uint64_t address) except NULL nogil:
         if address == s.naming.in_use.address and s.naming.read_thread != NOBODY:
             amend(s, p)
         return p
-    if s.primitives.free:
-        number = s.primitives.free - 1
-        s.primitives.free = primitive_row(s, number).number
-    else:
-        new_row(&s.primitives.rows, sizeof(Primitive))
-        number = s.primitives.rows.count - 1
+    number = new_slot(&s.primitives.pool, <void **> &s.primitives.rows, sizeof(Primitive))
     obj.primitive = number
     p = primitive_row(s, number)
     p.acquires = p.releases = p.permits = p.front = p.named = p.space = p.name = 0
@@ -86,8 +81,7 @@ cdef int free_primitive(State *s, uint32_t number) except -1 nogil:
         p = primitive_row(s, number)
     free_circle(&s.nodes, p.posts)
     free_circle(&s.nodes, p.waiting)
-    p.number = s.primitives.free
-    s.primitives.free = number + 1
+    give_slot(&s.primitives.pool, s.primitives.rows, sizeof(Primitive), number)
     return 0
 
 

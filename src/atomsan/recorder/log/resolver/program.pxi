@@ -78,44 +78,31 @@ cdef void take_over_program(Program *program, Program *other) noexcept nogil:
 cdef uint32_t add_region(Program *program, Region region) except? 0xFFFFFFFF:
     """One more region; returns its number."""
     cdef uint32_t most = max(region.label, region.outer_label, region.back_label)
-    cdef size_t room, i
+    cdef size_t i, before = program.label_room
     if most >= MOST_NUMBERS:
         raise ValueError("more than 268435455 labels")
-    if most >= program.label_room:
-        room = 2 * <size_t> most + 64
-        program.label_symbols = <uint32_t *> resized(program.label_symbols, 4 * room)
-        for i in range(program.label_room, room):
-            program.label_symbols[i] = NONE
-        program.label_room = room
-    if program.region_count == program.region_room:
-        room = 2 * program.region_room + 64
-        program.regions = <Region *> resized(program.regions, room * sizeof(Region))
-        program.region_room = room
+    ensure_room(<void **> &program.label_symbols, &program.label_room, <size_t> most + 1, sizeof(uint32_t))
+    for i in range(before, program.label_room):
+        program.label_symbols[i] = NONE
+    ensure_room(<void **> &program.regions, &program.region_room, program.region_count + 1, sizeof(Region))
     program.regions[program.region_count] = region
     program.region_count += 1
     return program.region_count - 1
 
 
 cdef int add_annotated(Program *program, size_t number, uint32_t region) except -1:
-    cdef size_t room
     if number >= MOST_ANNOTATED or region >= program.region_count:
         return 0
-    if number >= program.annotated_count:
-        room = number + number // 2 + 16
-        program.annotated = <uint32_t *> grown(program.annotated, 4 * program.annotated_count, 4 * room)
-        program.annotated_count = room
+    ensure_room(<void **> &program.annotated, &program.annotated_count, number + 1, sizeof(uint32_t))
     program.annotated[number] = region + 1
     return 0
 
 
 cdef int add_site(Program *program, size_t number, Site site) except -1:
-    cdef size_t room, i
+    cdef size_t i
     if number >= MOST_NUMBERS:
         return 0
-    if number >= program.site_room:
-        room = number + number // 2 + 256
-        program.sites = <Site *> resized(program.sites, room * sizeof(Site))
-        program.site_room = room
+    ensure_room(<void **> &program.sites, &program.site_room, number + 1, sizeof(Site))
     for i in range(program.site_count, number):
         program.sites[i] = Site(NONE, i, NONE, NONE, 0, 0)
     program.site_count = max(program.site_count, number + 1)
@@ -124,15 +111,12 @@ cdef int add_site(Program *program, size_t number, Site site) except -1:
 
 
 cdef int add_name(Program *program, size_t number, uint64_t hash) except -1:
-    cdef size_t room, i
+    cdef size_t i, before = program.name_count
     if number >= MOST_NUMBERS:
         return 0
-    if number >= program.name_count:
-        room = number + number // 2 + 256
-        program.name_hashes = <uint64_t *> resized(program.name_hashes, 8 * room)
-        for i in range(program.name_count, room):
-            program.name_hashes[i] = raw_hash(i, FIELD_BY_HASH, i)
-        program.name_count = room
+    ensure_room(<void **> &program.name_hashes, &program.name_count, number + 1, sizeof(uint64_t))
+    for i in range(before, program.name_count):
+        program.name_hashes[i] = raw_hash(i, FIELD_BY_HASH, i)
     program.name_hashes[number] = hash
     return 0
 

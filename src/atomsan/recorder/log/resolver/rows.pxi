@@ -1,4 +1,4 @@
-# Arrays of rows that grow at the end, one type of row each.
+# Arrays of rows that grow at the end, one type of row each. (Rows that are given back are slots of a `Pool`.)
 #
 # Owner: the part whose struct holds the array; `free_rows` gives its memory back. A pointer to a row is good until the
 # next `new_row` of the same array.
@@ -11,13 +11,17 @@ cdef struct Rows:
 
 cdef inline void *new_row(Rows *rows, size_t width) except NULL nogil:
     """One more row, of unknown contents."""
-    cdef size_t more
-    if rows.count == rows.room:
-        more = 2 * rows.room + 64
-        rows.rows = <char *> resized(rows.rows, more * width)
-        rows.room = more
+    ensure_room(<void **> &rows.rows, &rows.room, rows.count + 1, width)
     rows.count += 1
     return rows.rows + (rows.count - 1) * width
+
+
+cdef inline uint32_t new_slot(Pool *pool, void **slots, size_t width) except? 0xFFFFFFFF nogil:
+    """A slot of a pool, of unknown contents."""
+    cdef uint32_t slot = take_slot(pool, slots, width)
+    if slot == NO_SLOT:
+        out_of_memory()
+    return slot
 
 
 cdef inline int add_number(Rows *rows, uint32_t number) except -1 nogil:

@@ -39,7 +39,7 @@ cdef int mark_dead(State *s, const Object *obj) except -1 nogil:
         return 0
     while number:
         entry = entry_at(&s.table, number)
-        number = entry.next
+        number = entry.after
         if not is_location(entry):
             continue
         if entry.thread == SHARED or entry.value < s.sifting.location_base:
@@ -47,11 +47,11 @@ cdef int mark_dead(State *s, const Object *obj) except -1 nogil:
         if thread != SHARED and thread != entry.thread:
             return 0
         thread = entry.thread
-    need_marks(s, 2)
+    need_marks(s)
     number = obj.entries
     while number:
         entry = entry_at(&s.table, number)
-        number = entry.next
+        number = entry.after
         if is_location(entry):
             s.sifting.dead_locations[entry.value - s.sifting.location_base] = True
     s.sifting.dead_objects[obj.number - s.sifting.object_base] = True
@@ -59,20 +59,13 @@ cdef int mark_dead(State *s, const Object *obj) except -1 nogil:
     return 0
 
 
-cdef int need_marks(State *s, size_t times) except -1 nogil:
-    """A mark for each new location and object; if there have to be more, for so many times as many."""
+cdef int need_marks(State *s) except -1 nogil:
+    """A mark for each new location and object."""
     cdef Sifting *sifting = &s.sifting
-    cdef size_t room = s.symbols.locations - sifting.location_base
-    if room > sifting.dead_location_room:
-        room *= times
-        sifting.dead_locations = <uint8_t *> grown(sifting.dead_locations, sifting.dead_location_room, room)
-        sifting.dead_location_room = room
-    room = s.symbols.objects - sifting.object_base
-    if room > sifting.dead_object_room:
-        room *= times
-        sifting.dead_objects = <uint8_t *> grown(sifting.dead_objects, sifting.dead_object_room, room)
-        sifting.dead_object_room = room
-    return 0
+    cdef size_t locations = s.symbols.locations - sifting.location_base
+    cdef size_t objects = s.symbols.objects - sifting.object_base
+    ensure_room(<void **> &sifting.dead_locations, &sifting.dead_location_room, locations, 1)
+    return ensure_room(<void **> &sifting.dead_objects, &sifting.dead_object_room, objects, 1)
 
 
 cdef int sift_events(State *s) except -1 nogil:
@@ -100,7 +93,7 @@ cdef int leave_out(State *s) except -1 nogil:
     cdef size_t locations = s.symbols.locations - s.sifting.location_base
     cdef size_t objects = s.symbols.objects - s.sifting.object_base
     cdef Places places
-    need_marks(s, 1)
+    need_marks(s)
     places.location_base, places.object_base = s.sifting.location_base, s.sifting.object_base
     places.locations = <uint32_t *> resized(NULL, 4 * (locations + 1))
     places.objects = <uint32_t *> resized(NULL, 4 * (objects + 1))

@@ -86,13 +86,11 @@ cdef void take_over_threads(Threads *threads, Threads *other) noexcept nogil:
 
 cdef int need_thread(Threads *threads, size_t number) except -1 nogil:
     """A row for a thread whose number is believed."""
-    cdef size_t room, i
-    if number >= threads.room:
-        room = number + number // 2 + 16
-        threads.rows = <Thread *> grown(threads.rows, threads.room * sizeof(Thread), room * sizeof(Thread))
-        for i in range(threads.room, room):
+    cdef size_t i, before = threads.room
+    if number >= before:
+        ensure_room(<void **> &threads.rows, &threads.room, number + 1, sizeof(Thread))
+        for i in range(before, threads.room):
             threads.rows[i].symbol = NONE
-        threads.room = room
     if not threads.rows[number].is_met:
         add_number(&threads.met, <uint32_t> number)
         threads.rows[number].is_met = True

@@ -158,7 +158,7 @@ def run_tests(venv: Path, copy: Path) -> bool:
     path = os.pathsep.join([str(venv / "bin"), os.environ.get("PATH", "")])
     environment = {**os.environ, "PATH": path, "VIRTUAL_ENV": str(venv)}
     environment.pop("PYTHONPATH", None)
-    command = [str(venv / "bin" / "python"), "-m", "pytest", "-q"]
+    command = [str(venv / "bin" / "python"), "-m", "pytest", "-q", "-n", "auto", "--dist", "worksteal"]
     return subprocess.run(command, cwd=copy, env=environment, check=False).returncode == 0
 
 

@@ -341,7 +341,7 @@ class Plugin:
     def pytest_terminal_summary(self, terminalreporter: Any, config: pytest.Config) -> None:
         if config.option.collectonly:
             return
-        from atomsan.reports.wording import counted
+        from atomsan.reports.numerals import counted
 
         tests = {result["test"] for result in self._all_results}
         failing = {result["test"] for result in self._all_results if result["findings"]}

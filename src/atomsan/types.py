@@ -1,6 +1,6 @@
 """The contracts between the stages, each stated once.
 
-    source  ->  recorder  ->  trace  ->  checkers / predict  ->  findings  ->  reports
+    source  ->  recorder  ->  trace  ->  checkers  ->  findings  ->  reports
 
 What passes from the trace on is an `EventSource`; what a trace is stored through is an `EventSink`.
 """

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
-from atomsan.source.field_paths import ANY_DEPTH, check_sets, class_part, parts_of, pattern_of
+from atomsan.source.field_paths import ANY_DEPTH, check_sets, class_part, globs_pattern, parts_of
 from atomsan.trace.regions import CALLBACK, WITHIN_FUNCTION
 from atomsan.trace.symbols import class_of
 
@@ -326,7 +326,7 @@ class NameGlobs:
 
     def __init__(self, globs: Iterable[str]) -> None:
         self._literal = frozenset(globs)
-        self._globs = pattern_of(self._literal)
+        self._globs = globs_pattern(self._literal)
 
     def __contains__(self, name: str) -> bool:
         return name in self._literal or self._globs.fullmatch(name) is not None

@@ -10,7 +10,7 @@ from atomsan.cli.messages import say_written
 from atomsan.cli.output import table
 from atomsan.cli.progress import progress
 from atomsan.errors import InputError
-from atomsan.reports.wording import number
+from atomsan.reports.numerals import number
 
 if TYPE_CHECKING:
     from atomsan.trace.generator import GeneratorOptions

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from atomsan.errors import printable
-from atomsan.reports.wording import counted
+from atomsan.reports.numerals import counted
 
 if TYPE_CHECKING:
     from atomsan.trace.validation import ValidatedSource

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sized
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
-from atomsan.reports.wording import number
+from atomsan.reports.numerals import number
 
 if TYPE_CHECKING:
     from atomsan.flow.trace_input import OpenedTrace

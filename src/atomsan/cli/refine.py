@@ -12,7 +12,7 @@ from atomsan.cli.option_groups import RegionOptions, TraceOptions
 from atomsan.cli.output import table
 from atomsan.cli.progress import progress
 from atomsan.errors import InputError, OutputError
-from atomsan.reports.wording import counted, number
+from atomsan.reports.numerals import counted, number
 
 if TYPE_CHECKING:
     from atomsan.flow.refine import Refinement

@@ -9,8 +9,8 @@ from atomsan.cli.exit_codes import Exit
 from atomsan.cli.messages import say
 from atomsan.cli.option_groups import ReportOptions, check_positive
 from atomsan.errors import InputError
+from atomsan.reports.numerals import counted
 from atomsan.reports.registry import REPORTERS
-from atomsan.reports.wording import counted
 
 if TYPE_CHECKING:
     from atomsan.findings.report import Report

@@ -9,8 +9,8 @@ from atomsan.cli.exit_codes import Exit
 from atomsan.cli.messages import say, show
 from atomsan.cli.option_groups import LaunchOptions, RegionOptions, ReportOptions
 from atomsan.errors import InputError
+from atomsan.reports.numerals import counted
 from atomsan.reports.registry import DEFAULT
-from atomsan.reports.wording import counted
 
 if TYPE_CHECKING:
     from atomsan.findings.report import Report

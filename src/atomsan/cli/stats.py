@@ -11,8 +11,8 @@ from atomsan.cli.option_groups import TraceOptions
 from atomsan.cli.output import answer_files, print_answer, table, write_answer
 from atomsan.cli.progress import progress
 from atomsan.errors import printable
+from atomsan.reports.numerals import counted, number
 from atomsan.reports.registry import Answer
-from atomsan.reports.wording import counted, number
 
 if TYPE_CHECKING:
     from atomsan.trace.stats import Stats

@@ -12,8 +12,8 @@ from atomsan.cli.option_groups import TraceOptions
 from atomsan.cli.output import answer_files, print_answer, write_answer
 from atomsan.cli.progress import progress
 from atomsan.errors import InputError, printable
+from atomsan.reports.numerals import counted
 from atomsan.reports.registry import ANSWER_FORMATS, Answer
-from atomsan.reports.wording import counted
 
 if TYPE_CHECKING:
     from atomsan.trace.validation import ValidatedSource
@@ -23,7 +23,7 @@ SCHEMA = "atomsan-validate/1"
 
 
 @dataclass
-class Outcome:
+class Validation:
     """The result for one trace."""
 
     name: str
@@ -73,7 +73,7 @@ class Outcome:
 class Outcomes:
     """The results for all traces."""
 
-    all: list[Outcome] = field(default_factory=list)
+    all: list[Validation] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -116,10 +116,10 @@ def validate(traces: list[str], format: str, output: list[str], quiet: bool, rea
     return max((outcome.code for outcome in outcomes.all), default=Exit.FINE)
 
 
-def _outcome(trace: str, reading: TraceOptions, *, quiet: bool) -> Outcome:
+def _outcome(trace: str, reading: TraceOptions, *, quiet: bool) -> Validation:
     from atomsan.trace.reading import open_trace
 
-    outcome = Outcome("standard input" if trace == "-" else trace)
+    outcome = Validation("standard input" if trace == "-" else trace)
     try:
         outcome.source = open_trace(trace, format=reading.input_format, lenient=reading.lenient)
         with progress("validating", outcome.source, quiet=quiet) as counter:
@@ -133,7 +133,7 @@ def _outcome(trace: str, reading: TraceOptions, *, quiet: bool) -> Outcome:
     return outcome
 
 
-def _warn(outcome: Outcome, *, quiet: bool) -> None:
+def _warn(outcome: Validation, *, quiet: bool) -> None:
     if outcome.source and not quiet:
         warn(outcome.source, repairs=False)
     if outcome.error:

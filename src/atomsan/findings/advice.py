@@ -1,6 +1,6 @@
 """Fix advice as data: which locks are held at which steps, and which steps belong in one critical section.
 
-It is taken from the steps of the witness, which know the locks held (`locks` sees to that, where it can be known).
+It is taken from the steps of the witness, which know the locks held (`surroundings` adds them where it can).
 `wording` makes a hint of it.
 """
 

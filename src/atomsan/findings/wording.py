@@ -16,7 +16,7 @@ class UnexplainedEdgeError(AssertionError):
     """A checker gave a witness with an edge that its two events do not bear out."""
 
 
-class Rule(NamedTuple):
+class EdgeRule(NamedTuple):
     """What an edge needs: the operations at its ends (None: any), and a sentence."""
 
     first: str | None
@@ -24,15 +24,15 @@ class Rule(NamedTuple):
     sentence: str
 
 
-EDGES: dict[str, Rule] = {
-    "write-read": Rule("write", "read", "{a} writes {x} ({at_a}), then {b} reads it ({at_b})."),
-    "read-write": Rule("read", "write", "{a} reads {x} ({at_a}), then {b} writes it ({at_b})."),
-    "write-write": Rule("write", "write", "{a} writes {x} ({at_a}), then {b} writes it again ({at_b})."),
-    "lock": Rule("release", "acquire", "{a} releases {x} ({at_a}), then {b} acquires it ({at_b})."),
-    "hand-over": Rule("post", "take", "{a} posts {x} ({at_a}), then {b} takes it ({at_b})."),
-    "fork": Rule("fork", None, "{a} starts {b} ({at_a})."),
-    "join": Rule(None, "join", "{b} waits for {a} to end ({at_b})."),
-    "program-order": Rule(None, None, "{a} comes to {second} ({at_b}) after {first} ({at_a})."),
+EDGES: dict[str, EdgeRule] = {
+    "write-read": EdgeRule("write", "read", "{a} writes {x} ({at_a}), then {b} reads it ({at_b})."),
+    "read-write": EdgeRule("read", "write", "{a} reads {x} ({at_a}), then {b} writes it ({at_b})."),
+    "write-write": EdgeRule("write", "write", "{a} writes {x} ({at_a}), then {b} writes it again ({at_b})."),
+    "lock": EdgeRule("release", "acquire", "{a} releases {x} ({at_a}), then {b} acquires it ({at_b})."),
+    "hand-over": EdgeRule("post", "take", "{a} posts {x} ({at_a}), then {b} takes it ({at_b})."),
+    "fork": EdgeRule("fork", None, "{a} starts {b} ({at_a})."),
+    "join": EdgeRule(None, "join", "{b} waits for {a} to end ({at_b})."),
+    "program-order": EdgeRule(None, None, "{a} comes to {second} ({at_b}) after {first} ({at_a})."),
 }
 
 
@@ -182,7 +182,7 @@ def _and_at(places: Sequence[str]) -> str:
     return "".join(f", and at {place}" for place in dict.fromkeys(places))
 
 
-def _holds(rule: Rule, step: ShownStep, next_step: ShownStep) -> bool:
+def _holds(rule: EdgeRule, step: ShownStep, next_step: ShownStep) -> bool:
     if rule.first not in (None, step.op) or rule.second not in (None, next_step.op):
         return False
     if step.edge == "program-order":

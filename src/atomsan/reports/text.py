@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from atomsan.errors import printable
-from atomsan.reports.wording import counted, times
+from atomsan.reports.numerals import counted, times
 
 if TYPE_CHECKING:
     from atomsan.findings.finding import Finding, ShownStep

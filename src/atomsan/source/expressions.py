@@ -178,13 +178,13 @@ class ExpressionRewriter(Rewriter):
 
     def _is_identity(self, node: ast.expr) -> bool:
         if isinstance(node, ast.Name):
-            return node.id in self._place.identities
+            return node.id in self._enclosing.identities
         return isinstance(node, ast.Call) and self.scopes.canonical(self._scope, node.func) in _IDENTITIES
 
     def _note_identity(self, target: ast.Name, value: ast.expr) -> None:
         is_own = self._scope.kind == FUNCTION and self._scope.owner(target.id) is self._scope
         if is_own and self._scope.bound.get(target.id) == 1 and self._is_identity(value):
-            self._place.identities.add(target.id)
+            self._enclosing.identities.add(target.id)
 
     def _starred(self, node: ast.Starred) -> ast.expr:
         node.value = self._tapped("unpack", node.value) if isinstance(node.ctx, ast.Load) else self._expr(node.value)
@@ -224,10 +224,10 @@ class ExpressionRewriter(Rewriter):
     def _yield(self, node: ast.Yield | ast.YieldFrom) -> ast.expr:
         given = node.value
         value = None if given is None else self._expr(given)
-        if not self._place.suspends:
+        if not self._enclosing.suspends:
             node.value = cast(Any, value)
             return node
-        region = self._place.region
+        region = self._enclosing.region
         if value is None:
             value = given = positions.copy(ast.Constant(None), node)
         node.value = probe_nodes.tap(self._probe("suspend", node, region=region), value, given)
@@ -373,8 +373,10 @@ class ExpressionRewriter(Rewriter):
         is_trivial = is_trivial_lambda(node.body) or self.scopes.of[node].is_generator
         before = self._enter(node, "<lambda>")
         if not is_trivial:
-            self._place.region = self._region("", "function", node, flow=self._flow(node.body, self._scope.receivers))
-        region = self._place.region
+            self._enclosing.region = self._region(
+                "", "function", node, flow=self._flow(node.body, self._scope.receivers)
+            )
+        region = self._enclosing.region
         cells = self._make_cells(node.body)
         at = positions.first(node.body)
         body = self._expr(node.body)

@@ -67,7 +67,7 @@ def class_part(name: str) -> str:
     return name.partition(":")[0]
 
 
-def pattern_of(globs: Iterable[str]) -> re.Pattern[str]:
+def globs_pattern(globs: Iterable[str]) -> re.Pattern[str]:
     """Matches these names and globs. A glob also matches its own text, as a name that only looks like one."""
     literals = frozenset(globs)
     ways = [re.escape(glob) for glob in literals]

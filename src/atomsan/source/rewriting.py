@@ -16,7 +16,7 @@ from atomsan.source.scopes import CLASS, FUNCTION, FunctionNode, Scope, Scopes, 
 _TEXT_LENGTH = 80
 
 
-class Place:
+class Enclosing:
     """The function, class body or module that is being rewritten."""
 
     def __init__(self, function: int, qualname: str, node: ast.AST | None, inner_prefix: str) -> None:
@@ -51,7 +51,7 @@ class Rewriter:
         self._module = module
         self._entries = entries
         self._scope = self.scopes.module
-        self._place = Place(0, "<module>", None, "")
+        self._enclosing = Enclosing(0, "<module>", None, "")
         self._region_numbers: dict[tuple[str, int], int] = {}
         self._cells: dict[Scope, str] = {}
         self._private: dict[Scope, frozenset[str]] = {}
@@ -73,7 +73,7 @@ class Rewriter:
         feeds: int = -1,
         step: str = "",
     ) -> int:
-        at = (node.lineno, node.col_offset, self._place.function)
+        at = (node.lineno, node.col_offset, self._enclosing.function)
         self.probes.append(Probe(kind, *at, name, text, region, feeds, step))
         return len(self.probes) - 1
 
@@ -93,14 +93,14 @@ class Rewriter:
 
     def _region(self, suffix: str, origin: str, node: ast.stmt | ast.expr, **more: Any) -> int:
         """The region of a function (no suffix), or of a loop, statement or block in it."""
-        name = f"{self._module}:{self._place.qualname}"
+        name = f"{self._module}:{self._enclosing.qualname}"
         if suffix:
             name += f"/{suffix}:{node.lineno}"
-        key = (name, self._place.function)
+        key = (name, self._enclosing.function)
         number = self._region_numbers.get(key)
         if number is None:
             number = self._region_numbers[key] = len(self.regions)
-            self.regions.append(Region(name, origin, node.lineno, self._place.function, **more))
+            self.regions.append(Region(name, origin, node.lineno, self._enclosing.function, **more))
         return number
 
     # Names
@@ -161,8 +161,8 @@ class Rewriter:
 
     def _feeds(self, before: ast.expr, after: ast.expr) -> int:
         """The probe whose value an expression is, also through a variable that is bound once."""
-        if isinstance(before, ast.Name) and self._place.aliases:
-            found = self._place.aliases.get(before.id)
+        if isinstance(before, ast.Name) and self._enclosing.aliases:
+            found = self._enclosing.aliases.get(before.id)
             if found is not None:
                 return found
         return self._values.get(after, -1)
@@ -202,32 +202,32 @@ class Rewriter:
         if isinstance(target, ast.Name) and value in self._values and self._scope.kind == FUNCTION:
             name = self._mangled(target.id)
             if self._scope.owner(name) is self._scope and self._scope.bound.get(name) == 1:
-                self._place.aliases[target.id] = self._values[value]
+                self._enclosing.aliases[target.id] = self._values[value]
 
     # Places
 
-    def _enter(self, node: FunctionNode | ast.Lambda | ast.ClassDef, name: str) -> tuple[Scope, Place, Any]:
-        before = (self._scope, self._place, self._stored)
-        around = self._place
+    def _enter(self, node: FunctionNode | ast.Lambda | ast.ClassDef, name: str) -> tuple[Scope, Enclosing, Any]:
+        before = (self._scope, self._enclosing, self._stored)
+        around = self._enclosing
         is_global = not isinstance(node, ast.Lambda) and self._mangled(name) in self._scope.globals
         qualname = name if is_global else around.inner_prefix + name
         self.functions.append(Function(qualname, node.lineno, around.function))
         inner = f"{qualname}." if isinstance(node, ast.ClassDef) else f"{qualname}.<locals>."
-        self._place = Place(len(self.functions) - 1, qualname, node, inner)
+        self._enclosing = Enclosing(len(self.functions) - 1, qualname, node, inner)
         self._scope = self.scopes.of[node]
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             self._private[self._scope] = private_names(node, self.scopes)
         self._stored = []
         return before
 
-    def _leave(self, before: tuple[Scope, Place, Any]) -> None:
-        self._scope, self._place, self._stored = before
+    def _leave(self, before: tuple[Scope, Enclosing, Any]) -> None:
+        self._scope, self._enclosing, self._stored = before
 
     def _make_cells(self, at: ast.expr | ast.stmt) -> ast.Assign | None:
         """`~cells = P[None]`, in a function whose captured variables can change."""
         if not self._scope.changing:
             return None
-        name = f"~cells{self._place.function}"
+        name = f"~cells{self._enclosing.function}"
         self._cells[self._scope] = name
         token = probe_nodes.mark(self._probe("cells", at), at).value
         return positions.copy(ast.Assign([positions.copy(ast.Name(name, probe_nodes.STORE), at)], token), at)

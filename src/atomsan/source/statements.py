@@ -45,12 +45,12 @@ class StatementRewriter(ExpressionRewriter):
         else:
             assert isinstance(tree, ast.Module | ast.Interactive)
             # what is typed at a prompt is not what a thread begins with
-            self._place.has_loop_regions = isinstance(tree, ast.Module)
+            self._enclosing.has_loop_regions = isinstance(tree, ast.Module)
             tree.body = self._block(tree.body)
 
     def _block(self, statements: Sequence[ast.stmt]) -> list[ast.stmt]:
         result: list[ast.stmt] = []
-        certain = self._place.certain
+        certain = self._enclosing.certain
         for statement in statements:
             handler = _STATEMENTS.get(type(statement))
             if handler is None:
@@ -67,13 +67,13 @@ class StatementRewriter(ExpressionRewriter):
             if isinstance(statement, ast.Assign):
                 self._make_certain(statement.targets)
         # what is bound in a branch or in a loop may not be so after it
-        self._place.certain = certain
+        self._enclosing.certain = certain
         return result
 
     def _make_certain(self, targets: Iterable[ast.expr]) -> None:
         """Notes that these local variables are bound from here on."""
         names = [self._mangled(target.id) for target in targets if isinstance(target, ast.Name)]
-        self._place.certain |= {name for name in names if self._is_local(name)}
+        self._enclosing.certain |= {name for name in names if self._is_local(name)}
 
     def _is_local(self, name: str) -> bool:
         """Whether it is a local variable of the function that is never deleted."""
@@ -158,7 +158,7 @@ class StatementRewriter(ExpressionRewriter):
             return ""  # nobody but a function surely has its variables at hand: a namespace can be anything
         if isinstance(value, ast.Constant):
             return f"{sign}{value.value}" if type(value.value) is int and 0 < value.value <= _MOST_COUNTED else ""
-        if not isinstance(value, ast.Name) or self._mangled(value.id) not in self._place.certain:
+        if not isinstance(value, ast.Name) or self._mangled(value.id) not in self._enclosing.certain:
             return ""
         return sign if self._is_simple(value) else ""
 
@@ -276,14 +276,14 @@ class StatementRewriter(ExpressionRewriter):
         return node
 
     def _loop_body(self, statements: Sequence[ast.stmt]) -> list[ast.stmt]:
-        self._place.loops += 1
+        self._enclosing.loops += 1
         body = self._block(statements)
-        self._place.loops -= 1
+        self._enclosing.loops -= 1
         return body
 
     def _loop_region(self, node: ast.For | ast.AsyncFor | ast.While) -> tuple[int, int] | None:
         """The probes that begin and end an iteration, of a loop that is outermost and has a region."""
-        place = self._place
+        place = self._enclosing
         if place.loops or self._scope.kind == CLASS or self._scope.is_generator:
             return None
         region = self._region("loop", "loop", node, flow=self._flow(node.body, self._scope.receivers))
@@ -307,7 +307,7 @@ class StatementRewriter(ExpressionRewriter):
 
     def _class(self, node: ast.ClassDef) -> ast.stmt:
         for name, fields in self._marked(node, "atomsan.atomic_set"):
-            of_class = f"{self._place.inner_prefix}{node.name}"
+            of_class = f"{self._enclosing.inner_prefix}{node.name}"
             self.sets.append((f"{of_class}:{name}" if name else of_class, *fields))
         node.decorator_list = self._exprs(node.decorator_list)
         node.bases = self._exprs(node.bases)
@@ -329,9 +329,9 @@ class StatementRewriter(ExpressionRewriter):
 
     def _function(self, node: FunctionNode) -> ast.stmt:
         marks = {self.scopes.canonical(self._scope, decorator) for decorator in node.decorator_list}
-        is_outer_function = is_outer(node.name, self._place.node) or "atomsan.not_atomic" in marks
+        is_outer_function = is_outer(node.name, self._enclosing.node) or "atomsan.not_atomic" in marks
         origin = "annotated" if "atomsan.atomic" in marks else "outer" if is_outer_function else "function"
-        has_receiver = isinstance(self._place.node, ast.ClassDef)
+        has_receiver = isinstance(self._enclosing.node, ast.ClassDef)
         lines = {node.lineno, *(decorator.lineno for decorator in node.decorator_list[:1])}
         parameters = [name for _, names in self._marked(node, "atomsan.unit_for") for name in names]
         node.decorator_list = self._exprs(node.decorator_list)
@@ -342,10 +342,10 @@ class StatementRewriter(ExpressionRewriter):
         start = int(ast.get_docstring(node, clean=False) is not None)
         body = node.body[start:]
         if not is_trivial(body):
-            self._place.has_loop_regions = not self._scope.is_generator and (
+            self._enclosing.has_loop_regions = not self._scope.is_generator and (
                 is_outer(node.name, before[1].node)
                 or isinstance(node, ast.AsyncFunctionDef)
-                or any((self._place.qualname, line) in self._entries for line in lines)
+                or any((self._enclosing.qualname, line) in self._entries for line in lines)
             )
             self._function_region(node, body, origin, [f"!{line}" for line in calls_on(body, parameters)])
             receiver = receiver_parameter(node) if has_receiver else None
@@ -354,7 +354,7 @@ class StatementRewriter(ExpressionRewriter):
         return node
 
     def _function_region(self, node: FunctionNode, body: list[ast.stmt], origin: str, units_for: Sequence[str]) -> None:
-        place = self._place
+        place = self._enclosing
         place.suspends = self._scope.is_generator
         place.region = self._region(
             "",
@@ -366,14 +366,14 @@ class StatementRewriter(ExpressionRewriter):
         )
 
     def _function_body(self, node: FunctionNode, body: list[ast.stmt], receiver: str | None) -> list[ast.stmt]:
-        region = self._place.region
+        region = self._enclosing.region
         begin = self._probe("begin", node, region=region)
         end = self._probe("end", node, region=region)
         at = positions.first(next((one for one in body if not isinstance(one, ast.Global | ast.Nonlocal)), body[0]))
         cells = self._make_cells(at)
         parameters = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
         names = (self._mangled(parameter.arg) for parameter in parameters)
-        self._place.certain = frozenset(name for name in names if self._is_local(name))
+        self._enclosing.certain = frozenset(name for name in names if self._is_local(name))
         inside = self._block(body)
         if not isinstance(body[-1], ast.Return | ast.Raise):
             # The compiler copies what has no line of its own and leaves the function to where it is come from.

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from atomsan.trace._regions import RegionRewriter
-from atomsan.trace.rewriting import RewrittenSource
+from atomsan.trace.rewritten_source import RewrittenSource
 
 if TYPE_CHECKING:
     from atomsan.trace.events import Batch

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from atomsan.errors import InputError, shown
 from atomsan.trace._validate import Validator
-from atomsan.trace.rewriting import RewrittenSource
+from atomsan.trace.rewritten_source import RewrittenSource
 from atomsan.trace.worker import Worker
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from atomsan.recorder.python import _log, _probes, _sync, primitives
 from atomsan.recorder.python.options import RecordingOptions
 from atomsan.source.cache import CodeCache
 from atomsan.source.compiler_warnings import CompilerWarnings
-from atomsan.source.field_paths import hops, pattern_of
+from atomsan.source.field_paths import globs_pattern, hops
 from atomsan.source.instrument import bind, compile_instrumented
 from atomsan.source.invocations import Invocations, is_invoked_by, position_of
 from atomsan.source.loading import Adapter, ImportHook, Preparation
@@ -174,7 +174,7 @@ class Session:
         """From now on, record what these fields hold."""
         if fields:
             self._send(["follow", [list(field) for field in fields]])
-            _probes.follow([(pattern_of([of_class]), pattern_of([field])) for of_class, field in fields])
+            _probes.follow([(globs_pattern([of_class]), globs_pattern([field])) for of_class, field in fields])
 
     def promote(self, function: object) -> None:
         """A function is about to be the first that a thread calls: its loops become regions of their own."""

@@ -1,8 +1,8 @@
-"""The contracts between the stages, each stated once.
+"""Protocols: the contracts between the stages, each stated once.
 
     source  ->  recorder  ->  trace  ->  checkers  ->  findings  ->  reports
 
-What passes from the trace on is an `EventSource`; what a trace is stored through is an `EventSink`.
+Events are read from an `EventSource` and written to an `EventSink`, in batches.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""WAS IT ATOMIC? Checkers of the run as it happened: one file an algorithm, its engine, one loop, one registry."""
+"""WAS IT ATOMIC? The checkers, one file an algorithm; their compiled engines, the loop that feeds them, a registry."""

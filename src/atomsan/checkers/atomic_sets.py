@@ -4,8 +4,9 @@ Paper: Hammer, Dolby, Vaziri and Tip, ICSE 2008 (atomic-sets-2008). The 14 acces
 what matches is never serializable. They are not complete, so the projection on each set is checked too, and
 its answer is exact. Both look at the same rows of accesses (`units`), in one pass.
 
-Departures: sets are of kinds (`sets`), because a trace has more objects than classes. A region is a unit on what its
-own code touches; that is learned in a pass of its own, if the trace can be read twice, and otherwise as it goes.
+Departures: sets are grouped in kinds (`set_model`), because a trace has more objects than classes. A region is a unit
+on the sets that its own code touches; these are learned in a pass of their own, if the trace can be read twice, and
+otherwise as it goes.
 """
 
 from __future__ import annotations

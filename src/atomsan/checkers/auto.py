@@ -1,4 +1,4 @@
-"""Algorithm names: from the names that a user gives to checkers; `auto` stands for two of them.
+"""Resolves algorithm names to checkers; the name `auto` stands for two of them.
 
 `auto` is what `atomsan check` runs if nobody says otherwise: one checker for the verdict on the trace (AeroDrome), one
 for its transactions (Davida), fed in one pass. A trace may be non-serializable though no transaction violates: a cycle

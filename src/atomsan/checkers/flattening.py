@@ -1,4 +1,7 @@
-"""Prepares batches for checkers: drops re-entrant lock operations, and ends the regions left open at the end."""
+"""Flattens batches for the checkers: masks re-entrant lock operations and nested regions, and ends regions left open.
+
+`engines/_flatten.pyx` does the masking.
+"""
 
 from __future__ import annotations
 

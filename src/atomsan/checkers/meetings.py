@@ -1,4 +1,4 @@
-"""Finds the locations where transactions of different threads meet (`engines/_meeting.pyx`)."""
+"""Finds the locations with conflicting accesses by concurrent transactions, by `engines/_meeting.pyx`."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""Rows of units of work: each access with its atomic set and its unit (atomic-sets-2008).
+"""The columns that atomic-set checkers read: accesses, each with its atomic set and unit of work (atomic-sets-2008).
 
 A location is in one or more sets, and a region is a unit of work on some of them. An access to a location of a set
 belongs to the outermost open region of its thread that is a unit on that set; outside such regions it is a unit of its
-own. What comes out of a batch of events is rows: one for each access and set, and one for each unit that ends.
+own. `engines/_units.pyx` turns a batch of events into rows: one for each access and set, and one for each unit that
+ends.
 
 A library callback starts a new unit of work: the regions around it are not those of its accesses. So a unit can run
 inside another unit of the same thread on the same set. Each is in a *lane* of its own: on one set, a lane runs one unit

@@ -1,4 +1,4 @@
-"""`atomsan algorithms`"""
+"""`atomsan algorithms`: lists the algorithms, with what each decides, promises and costs."""
 
 from __future__ import annotations
 

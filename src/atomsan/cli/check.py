@@ -1,4 +1,4 @@
-"""`atomsan check`"""
+"""`atomsan check`: finds the atomicity violations in traces."""
 
 from __future__ import annotations
 

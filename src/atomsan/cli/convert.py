@@ -1,4 +1,4 @@
-"""`atomsan convert`"""
+"""`atomsan convert`: writes a trace in another format."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`atomsan debug`"""
+"""`atomsan debug`: shows versions, paths and the state of the compiled modules, for a bug report."""
 
 from __future__ import annotations
 

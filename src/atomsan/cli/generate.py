@@ -1,4 +1,4 @@
-"""`atomsan generate`"""
+"""`atomsan generate`: generates traces for tests and benchmarks."""
 
 from __future__ import annotations
 

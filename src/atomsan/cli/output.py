@@ -1,4 +1,4 @@
-"""Prints results, writes them to files, and lays out tables."""
+"""Prints results without findings (counts, versions, ...), writes them to files, and formats tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The progress bar of a pass over a trace, and the alarm at the end of the time."""
+"""Progress bar for a pass over a trace, and a timer that interrupts a read that blocks at the deadline."""
 
 from __future__ import annotations
 

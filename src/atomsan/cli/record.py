@@ -1,4 +1,4 @@
-"""`atomsan record`"""
+"""`atomsan record`: runs a Python program and records a trace of it, to be checked later."""
 
 from __future__ import annotations
 

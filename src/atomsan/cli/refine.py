@@ -1,4 +1,4 @@
-"""`atomsan refine`"""
+"""`atomsan refine`: infers the atomicity specification from traces."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks traces one by one and reports on each: what `atomsan check` and `atomsan sets` have in common."""
+"""Checks traces one by one and reports on each: shared by `atomsan check` and `atomsan sets`."""
 
 from __future__ import annotations
 

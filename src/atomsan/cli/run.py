@@ -1,4 +1,4 @@
-"""`atomsan run`"""
+"""`atomsan run`: runs a Python program, and finds the atomicity violations in the run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`atomsan sets`"""
+"""`atomsan sets`: checks each atomic set of traces by itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`atomsan stats`"""
+"""`atomsan stats`: counts the events, symbols and transactions of a trace."""
 
 from __future__ import annotations
 

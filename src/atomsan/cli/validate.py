@@ -1,4 +1,4 @@
-"""`atomsan validate`"""
+"""`atomsan validate`: checks whether traces are well-formed."""
 
 from __future__ import annotations
 

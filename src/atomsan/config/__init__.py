@@ -1,1 +1,1 @@
-"""The options: which there are (`table`), what one is (`option`), and their values in files (`settings`)."""
+"""The options: their table (`table`), the type of one (`option`), and values from configuration files (`settings`)."""

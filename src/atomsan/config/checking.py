@@ -1,4 +1,4 @@
-"""Options for what is checked: algorithms, atomic sets, and the regions meant to be atomic."""
+"""Options for checking: algorithms, atomic sets, the specification, the time limit, notes and the exit code."""
 
 from __future__ import annotations
 

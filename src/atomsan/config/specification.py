@@ -1,4 +1,4 @@
-"""The atomicity specification that the options describe."""
+"""Builds the atomicity specification from the values of `--spec`, `--atomic` and `--not-atomic`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Fix advice as data: which locks are held at which steps, and which steps belong in one critical section.
 
-It is taken from the steps of the witness, which know the locks held (`surroundings` adds them where it can).
-`wording` makes a hint of it.
+It is derived from the steps of the witness, to which `surroundings` has added the locks held, where these are known.
+`wording` turns it into a hint.
 """
 
 from __future__ import annotations

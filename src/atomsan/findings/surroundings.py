@@ -1,8 +1,7 @@
-"""Second pass: adds the locks held and the regions open at the steps of violations.
+"""Second pass: adds held locks and enclosing regions to the steps of violations, and finds repeated reads.
 
-Checkers carry neither: there are ten million violations and a dozen findings. So the trace is read once more when the
-violations are known, as far as the last of their steps, and nothing but acquires, releases, begins and ends matters
-then.
+Checkers keep none of these: there are ten million violations and a dozen findings. So the trace is read once more when
+the violations are known, as far as the last step. Judging needs repeated reads to recognize double-checked locking.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Triage: what makes the most findings, and the line of a specification that would exclude, split or merge it.
+"""Triage: a table of the noisiest units of work, each with a line for the specification.
 
-A table for the moment after a run: what is noisy, and the line that would exclude the unit or split the set; and what
-is a note because it is across sets, with the line that would merge these.
+The line excludes the unit or splits its atomic set, and so removes its findings. Units with notes across sets follow:
+their line merges the sets, or marks the unit as atomic, and so turns the notes into findings.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Words a witness: checks each edge against its two events, then makes a sentence of it.
+"""Explanations and hints in English: a sentence for each edge of a witness, checked against its two events.
 
 An edge that cannot be explained is a bug in a checker: it raises, in place of a report that nobody can follow.
 """

@@ -2,8 +2,8 @@
 
 trace -> regions under the specification -> checkers -> violations -> judging -> Report
 
-What a check needs is a plan of passes (`PLAN`): the checkers first; in a recorded program then the atomic sets; and
-what explains the violations that were found.
+The plan of passes (`PLAN`): the checkers first; in a recorded program then the atomic sets; and the locks and regions
+around the violations.
 """
 
 from __future__ import annotations

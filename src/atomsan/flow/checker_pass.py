@@ -1,4 +1,4 @@
-"""One pass of checkers over a trace: feeds them, and keeps what findings and judging need beside their answers."""
+"""Runs checkers in one pass over a trace; counts transactions and collects evidence for judging beside them."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
     program -> recorder, in a process of its own -> tape ------> checkers -> Report
                                                  -> live events ->
 
-The program is started first: what reads its log takes time to load, and it can do so meanwhile.
+The program is started first: the modules that read its log take time to load, and load meanwhile.
 """
 
 from __future__ import annotations

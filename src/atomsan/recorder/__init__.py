@@ -1,1 +1,1 @@
-"""RUN IT: the program runs, and what its threads do to shared data is logged in the order in which it happens."""
+"""RUN IT: runs a program and records its accesses to shared data and its synchronization, in the order of the run."""

@@ -1,4 +1,4 @@
-"""The files that results are written to, each in the format of its suffix."""
+"""Output files of reports: chooses the format by suffix, refuses paths that cannot be written, and writes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numbers as people read them."""
+"""Formats numbers and counts for people: `1,234 events`, `once`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random yields: how long a thread gives way at a scheduling point, and how many records later the next one does."""
+"""Random yields: draws how long a thread gives way at a scheduling point, and the number of records to the next."""
 
 from libc.stdint cimport uint64_t
 from posix.time cimport nanosleep, timespec

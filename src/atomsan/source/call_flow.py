@@ -1,4 +1,4 @@
-"""The call-flow rule for units of work (`docs/atomic-sets.md`).
+"""Dataflow between method calls on one receiver: the call-flow rule for units of work (`docs/atomic-sets.md`).
 
 A function that only calls methods of an object is a unit of work on it when the result of one call flows, within the
 function, into a later call on the same receiver: into its arguments, or into a condition that it stands under.

@@ -1,4 +1,4 @@
-"""Compiler warnings: notes whether there were any, and hides those that the program has had before."""
+"""Detects compiler warnings, and suppresses them when code of the program is compiled a second time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Paths of atomic sets: `log.entries` is the field `entries` of what the field `log` holds.
+"""Parses the field paths of atomic sets: `log.entries` is the field `entries` of the object in the field `log`.
 
     balance          a field of the class itself
     log.entries      of the object that the field holds; of each one, if that is a container

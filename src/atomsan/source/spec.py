@@ -1,4 +1,4 @@
-"""The atomicity specification: which regions are meant to be atomic.
+"""The atomicity specification: the regions that are meant to be atomic, and the atomic sets.
 
 A file in TOML, or the keys of the same names in `[tool.atomsan]`:
 

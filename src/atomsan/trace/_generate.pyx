@@ -13,7 +13,7 @@
   variable of its own; the read comes after the region's last acquire and before its first release. Of all
   orders into the region only the one into that last write arrives after one has left, so the region
   violates by exactly one dependency, and no other does.
-- The open region of `long` has no order into it at all.
+- The open region of `long-region` has no order into it at all.
 
 The number of events is kept exactly by paying beforehand: whatever is started (a region, a fork and its
 join, a violation) takes all its events out of `left` at once, so when `left` is spent the rest only runs

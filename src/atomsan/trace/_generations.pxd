@@ -1,5 +1,5 @@
 # cython: language_level=3
-"""References to slots that are used again: they are void as soon as the slot has been given back.
+"""Generation-checked references to reused slots: a reference is void once its slot has been given back.
 
 A slot counts its owners: its generation is 1 for the first, and goes up when the owner goes. A reference holds the
 slot and the generation that it had, in one word. References are never searched for and cleared: one of an earlier

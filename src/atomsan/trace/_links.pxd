@@ -1,5 +1,5 @@
 # cython: language_level=3
-"""Lists by number: the rows of an array, each in a list by a `Link` that is a field of the row.
+"""Doubly linked lists of the rows of an array: each row has a `Link` as a field.
 
 Rows are numbered from 1; 0 is none, and row 0 is in no list. `links` is the address of that field in row 0, `width` the
 size of a row, and `first` the head of the list.

@@ -1,4 +1,5 @@
-/* Finds every '|' and newline of a text, 64 bytes at a time. */
+/* Inner loops of the STD and CSV parsers and of validation: finds delimiters and operations 64 bytes at a time, reads
+   the spelling of an operation, checks the range of numbers, and caches names. */
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>

@@ -1,0 +1,1 @@
+"""The compiled loops of the checkers: integers in, verdicts and witnesses out."""

@@ -1,8 +1,9 @@
 # cython: language_level=3, freethreading_compatible=True
-"""Locations where transactions of different threads meet: a cheap filter before the checkers of atomic sets.
+"""Finds locations with conflicting accesses by concurrent transactions: a cheap filter before atomic sets are checked.
 
-Two meet at a location if one uses it while the other, which has used it, still runs, and one of them writes. A cycle of
-units of work on an atomic set leaves a unit that runs on, by a conflict: so a set without such a location has no cycle.
+Two transactions of different threads *meet* at a location if one accesses it while the other, which has accessed it,
+still runs, and one of them writes. A cycle of units of work on an atomic set leaves a unit that still runs, by a
+conflict: so a set without such a location has no cycle.
 No meeting is missed; where more than one thread reads, one may be reported that did not happen.
 """
 

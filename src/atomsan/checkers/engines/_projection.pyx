@@ -1,5 +1,5 @@
 # cython: language_level=3, freethreading_compatible=True
-"""Whether the projection of the execution on each atomic set is conflict-serializable (atomic-sets-2008, section 3).
+"""Checks the projection of a trace on each atomic set for conflict-serializability (atomic-sets-2008, section 3).
 
 Each set has a graph of its own. A node is a unit of work on the set; an edge is a conflict on one of the set's
 locations, or the order of two units of one thread. The projection is serializable if and only if the graph has no

@@ -1,9 +1,9 @@
 # cython: language_level=3, freethreading_compatible=True
-"""From events to the rows of units of work (`checkers/units.py`).
+"""Assigns accesses to units of work: turns events into the rows of `checkers/units.py`.
 
-The sets of each location, and the regions that are units on them, come as arrays. Sets are of kinds (objects of one
-class are), and a region is a unit on all sets of a kind or on none: so the arrays are as large as the source of a
-program, whatever the number of its objects.
+Its inputs are the arrays of `checkers/set_model.py`: the sets of each location, the kind of each set, and which regions
+are units on which kinds. A kind is shared by the objects of one class, so the table of regions and kinds is as large as
+the source of a program, whatever the number of its objects.
 """
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t

@@ -1,5 +1,5 @@
 # cython: language_level=3, freethreading_compatible=True
-"""Every violating transaction of a trace and every violation, with a witness for each where they are wanted.
+"""Davida and RegionTrack: finds every violation of every transaction, on request with a witness for each.
 
 Paper: Ma, Ashraf, Chan, "Davida: A Decentralization Approach to Localizing Transaction Sequences for Debugging
 Transactional Atomicity Violations", 2022. A violation is a dependency e_a -> e_b between two threads where the begin of

@@ -1,6 +1,6 @@
-"""The log of a program, and its reader. Knows no language: a recorder hands in what is special to its own.
+"""The log of a recorded program and its reader, for programs in any language: each recorder passes in its `Language`.
 
 program --records--> ring --> resolver --> names --> batches --> tape or live events
 
-`runner.py` starts the program, `recording.py` reads its log, and `_raw.h` is the contract with what writes it.
+`runner.py` starts the program, `recording.py` reads its log, and `_raw.h` is the layout that recorders write.
 """

@@ -1,5 +1,5 @@
-/* The raw log: what the recorded program writes and the resolver reads, 32 bytes a record, in the order in which it
- * happened. Addresses are those of the recorded process; no other stage ever sees one.
+/* Layout of the raw log: the recorded program writes it and the resolver reads it, 32 bytes a record, in the order of
+ * the run. Addresses are those of the recorded process; no other stage ever sees one.
  *
  * The ring is a piece of memory that two processes (or two threads) can share: one page of head, then the records. The
  * program is the only writer of `head`, the reader the only writer of `tail`. A record is there once `head` has passed

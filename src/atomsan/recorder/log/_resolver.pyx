@@ -2,12 +2,12 @@
 """The resolver: from the raw log to events. Addresses become numbers that are never used again, and what threads do
 with locks, queues and the like becomes the ten operations of a trace.
 
-Whatever comes in, what goes out is well-formed: a release has its acquire, an end its begin, nothing follows a join. A
-record that fits nowhere is dropped and counted.
+The events are well-formed, whatever the log holds: a release has its acquire, an end its begin, nothing follows a
+join. A record that fits nowhere is dropped and counted.
 
 Records go through `resolve`, which has a short way for the usual ones, and else through `step` to the part that knows
 them. The parts stand in `resolver/`; each opens with its state and what always holds of it, and `State` has them all.
-What is new since the last `take_symbols` is handed out as rows of numbers, which `names.py` names.
+`take_symbols` hands out new symbols as rows of numbers, and `names.py` names them.
 """
 
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t

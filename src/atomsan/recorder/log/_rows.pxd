@@ -1,6 +1,6 @@
-"""What is new in a trace, as rows of numbers: the resolver makes them, `_location_namer.pyx` and `names.py` name them.
+"""Layout of the rows that describe new symbols, from the resolver to `names.py` and `_location_namer.pyx`.
 
-The dtypes of the same rows stand in `_resolver.pyx`.
+`_resolver.pyx` has the same layout as dtypes of numpy.
 """
 
 from libc.stdint cimport uint32_t, uint64_t

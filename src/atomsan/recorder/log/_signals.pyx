@@ -1,7 +1,7 @@
 # cython: language_level=3, freethreading_compatible=True
-"""Who sent a signal: a terminal, to everybody in its foreground, or somebody, to this process.
+"""Tells signals that a process sent (`kill`) from those of the terminal, which go to its whole foreground.
 
-Python's handlers are not told. So each handler that Python has installed is called by one of ours, which is.
+Python's handlers do not get the sender. So a C handler, which does, is put in front of Python's and calls it.
 """
 
 cdef extern from * nogil:

@@ -1,8 +1,8 @@
-"""Definitions: what the numbers in the raw log stand for, as the program's process sends them.
+"""Definitions: the sites, regions, types, names and threads behind the numbers in the raw log.
 
-A definition is a list that JSON can hold; the first word says what it defines. Each comes before the first record that
-uses it, so a reader that looks at the log first and at the definitions second knows them all. What is malformed is
-counted and passed over: a program that was killed may leave half a line behind.
+The program's process sends them. A definition is a list that JSON can hold; the first word says what it defines. Each
+comes before the first record that uses it, so a reader that looks at the log first and at the definitions second knows
+them all. A malformed one is counted and skipped: a program that was killed may leave half a line behind.
 """
 
 from __future__ import annotations

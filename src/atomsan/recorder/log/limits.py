@@ -1,4 +1,4 @@
-"""Limits of a recording: how much of it is wanted, and how long its program may run."""
+"""Limits of a recording: the most events or bytes to record, and how long the program may run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The events of a program that runs, as a source: its log is read when a batch is wanted, and nothing is kept."""
+"""Event source of a running program: its log is read when the next batch is asked for, and nothing is kept."""
 
 from __future__ import annotations
 

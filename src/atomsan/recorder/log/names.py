@@ -1,4 +1,7 @@
-"""Names of what the resolver has numbered, in the symbol tables of a trace: as people know them from the source."""
+"""Fills the symbol tables of a trace with names for people: of threads, locks, hand-overs, regions and sites.
+
+`_location_namer.pyx` names the locations.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""The ring: memory that the recorded program writes its log to, and that is read from elsewhere (`_raw.h`).
+"""The ring: shared memory to which the recorded program writes its log, for a reader in another process or thread.
 
-Making one needs nothing heavy, because the program's process does it too. The reader's side is `RingReader`.
+`_raw.h` has its layout. Creating one imports nothing heavy, because the program's process does it too; `RingReader` is
+the reader's side.
 """
 
 from __future__ import annotations

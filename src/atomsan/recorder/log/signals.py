@@ -1,4 +1,4 @@
-"""Signals: what this process is sent goes to the program that it runs."""
+"""Forwards the signals of this process to the program that it runs; SIGUSR1 asks for an interim report."""
 
 from __future__ import annotations
 

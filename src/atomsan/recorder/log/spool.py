@@ -1,6 +1,6 @@
-"""The spool: a directory in which processes that a program forks put their logs, for the reader of the program's log.
+"""The spool: a directory where the processes that a program forks put their logs, for the reader of the program's log.
 
-A pair of files for each process; the ring takes its name when both are there to be read.
+Each process has two files, a ring and its definitions. The ring gets its final name last, when both can be read.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-/* Fast paths of the commonest probes: the type is the one that was met last, the thread is known, there is room.
+/* Fast paths of the most frequent probes: the same type as the last time, a registered thread, room in the ring.
  *
  * Everything else is left to the full hook of `_probes.pyx` (`slow_...`), which is reached through a variable so that
  * the compiler does not merge the two: a function that calls nothing need not save registers, and that is half of its

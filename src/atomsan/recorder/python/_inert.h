@@ -1,6 +1,6 @@
 /* Inert probes: they do what the source says and log nothing.
  *
- * A probe becomes one when its code was pickled (cloudpickle sends functions with their constants) and is loaded in
+ * A probe becomes inert when its code was pickled (cloudpickle sends functions with their constants) and is loaded in
  * another process, where its site means nothing.
  */
 #ifndef ATOMSAN_INERT_H

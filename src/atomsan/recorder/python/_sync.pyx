@@ -5,7 +5,7 @@ The program must not see that it is watched, so nothing here runs in a Python fr
 - methods of C types and functions of C modules get another C function in their `PyMethodDef`. Bound methods that were
   made long before are watched too;
 - plain Python functions of the standard library are replaced by a `Watched`, which calls them and passes for them;
-- in coroutines and generators a `Marker` is put into the code itself (see `primitives.py`), because a wrapper around
+- in coroutines and generators a `Marker` is put into the code itself (see `patches.py`), because a wrapper around
   a coroutine would show.
 
 Hooks are `noexcept` functions on `PyObject *` that return NULL with the error set: Cython adds no traceback to those.

@@ -1,4 +1,4 @@
-"""Runs the program under recording, in a process of its own that looks like one without us.
+"""Runs the program under recording, in a process of its own that looks to it like plain Python.
 
 `program/start.py` calls `main` with the settings of the recording process (`launch.py`); the rest of the command line
 is the program's. Makes `__main__`, `sys.argv` and `sys.path` what they would be without us, and leaves the end of the

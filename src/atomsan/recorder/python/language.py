@@ -1,4 +1,4 @@
-"""Python for the reader of the log: the sites of a module, from the plan of its probes (`source/plan.py`)."""
+"""The `Language` of Python programs: reads the sites and regions of a module from its plan (`source/plan.py`)."""
 
 from __future__ import annotations
 

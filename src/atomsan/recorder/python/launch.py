@@ -1,4 +1,4 @@
-"""Starts a Python program under the recorder: the command of its process, which `child.py` goes on from."""
+"""The Python program to record, and the command that starts its process: `program/start.py`, then `child.py`."""
 
 from __future__ import annotations
 

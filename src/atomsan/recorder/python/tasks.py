@@ -1,7 +1,8 @@
-"""Watches `asyncio`: a task is a thread of the trace, the loop is a lock that its steps hold, and its primitives.
+"""Watches `asyncio`: its tasks, its loop and its primitives. A task is a thread of the trace, the loop a lock.
 
-Locks, events and queues of asyncio wake their waiters through futures. Those futures are how they work and are not
-logged; what the primitive means is. A coroutine method gets markers in its own code and stays a coroutine function.
+The tables say which function gets which hook or markers. Locks, events and queues of asyncio wake their waiters through
+futures: these are internal and not logged, the operation of the primitive is. A coroutine method gets markers in its
+own code and stays a coroutine function.
 """
 
 from __future__ import annotations

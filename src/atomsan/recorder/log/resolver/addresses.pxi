@@ -1,5 +1,5 @@
-# The address table: everything that hangs on an address, by (address, kind, key). It tells which location a key of an
-# object is, the object itself, and the items of a queue. The usual access is one look-up.
+# The address table: a hash table by (address, kind, key), with the object at an address, the locations of its keys and
+# the items of a queue. The usual access is one look-up.
 #
 # State: `AddressTable`. Only the functions of this file write `slots` and the links of an entry.
 # Always: an entry is in the list of one object (`objects.pxi` has the head) or in none (A_NAMESPACE), so that the death

@@ -1,4 +1,5 @@
-# Hand-overs: posts and takes that order exactly as the primitive does. Queues, semaphores, barriers, events, futures.
+# Hand-overs: posts and takes for queues, semaphores, barriers, events, conditions and futures, ordered exactly as the
+# primitive orders them.
 #
 # State: `Nodes`, the lists of posts that nobody took yet: of an item of a queue (the entry AN_ITEM of the address table
 # has its last node), of a semaphore (`Primitive.posts`), and of a barrier's waiting threads (`Primitive.waiting`).

@@ -1,4 +1,4 @@
-# Locks: who holds each.
+# Locks: the holder of each, and its acquire and release events.
 #
 # State: `holder`, `depth`, `pending`, `last_post`, `mode` and `is_loop` of a primitive (`primitives.pxi`); of a thread
 # the lock that it waits for (`wait_lock`, `pending_...` in `threads.pxi`).

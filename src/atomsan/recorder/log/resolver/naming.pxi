@@ -1,5 +1,5 @@
-# Naming: through which location a container or a primitive was reached, so that it can be called by it:
-# `Account.items`, `bank.lock`. What is found out goes into the rows of `symbols.pxi`.
+# Naming: finds the location that a container or primitive is the value of, and so its name: `Account.items`,
+# `bank.lock`. The location goes into the rows of `symbols.pxi`.
 #
 # State: `Naming`, about the record that is being resolved; of each thread its recent reads and the primitive that it
 # made last (`threads.pxi`); of each primitive `via`, `space` and `name` (`primitives.pxi`).

@@ -1,4 +1,5 @@
-# Primitives (locks, semaphores, conditions, queues, ...): which one is at an address, and who knows its records.
+# Primitives (locks, semaphores, conditions, queues, ...): the one at an address, and the dispatch of its records to
+# `locks.pxi` and `handovers.pxi`.
 #
 # State: `Primitives`. A row for each primitive that is alive and was used; rows of dead ones are used again. Who writes
 # which field: `locks.pxi` says which are its own, `naming.pxi` has those of the name, `handovers.pxi` the others.

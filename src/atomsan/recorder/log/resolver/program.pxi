@@ -1,5 +1,5 @@
-# What is known of the program before it runs: sites, regions, annotations and the hashes of names, as the definitions
-# say (`definitions.py`).
+# The static tables of the program: sites, regions, annotations and the hashes of names, from the definitions
+# (`definitions.py`).
 #
 # State: `Program`, by the numbers that the log uses. Definitions write it; of the records, only those that bring a site
 # or a region into the trace for the first time do (`symbol`, `label_symbols`).

@@ -1,4 +1,4 @@
-# Arrays of rows that grow at the end, one type of row each. (Rows that are given back are slots of a `Pool`.)
+# Append-only arrays of rows of one size, taken out as arrays of numpy. (Rows that are freed are slots of a `Pool`.)
 #
 # Owner: the part whose struct holds the array; `free_rows` gives its memory back. A pointer to a row is good until the
 # next `new_row` of the same array.

@@ -1,5 +1,5 @@
-# Symbols: the numbers by which the trace knows locations, objects, locks, hand-overs, threads, regions and sites. Each
-# is given out when its thing comes into the trace for the first time.
+# Symbols: numbers the locations, objects, locks, hand-overs, threads, regions and sites of the trace, each when it is
+# first used.
 #
 # State: `Symbols`. How many of each kind were given out, and a row for each that is new since the last `take_symbols`,
 # which has what its name can be made of (`_rows.pxd`).

@@ -1,4 +1,4 @@
-# Threads: what each is doing, from its fork to its join.
+# Threads: the state of each, from its fork to its join.
 #
 # State: `Threads`, rows by the raw numbers of threads. A row has fields for other parts, which alone write them:
 # regions (`open` and what counts it), locks (`wait_lock`, `pending_...`) and naming (`made`, `block...`, `recent...`).

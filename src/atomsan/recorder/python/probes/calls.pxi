@@ -1,4 +1,4 @@
-# Calls that a probe makes itself, with all arguments: setattr, operator.setitem, map, ...
+# Calls of functions with effects (setattr, operator.setitem, map, ...): the probe logs the effect and makes the call
 
 cdef PyObject *call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names) noexcept:
     """P(f, a, b, k=c): logs what f does if it is the function that its name says, and calls it."""

@@ -1,4 +1,4 @@
-# Effects of builtin methods and functions, encoded: each is a sequence of steps, a byte a step
+# Encodes the effects of builtin methods and functions as steps, a byte a step; and the types that have them
 #
 # The table itself is `source/effects.py`. A step says what is read or written: an element, the structure, ...
 

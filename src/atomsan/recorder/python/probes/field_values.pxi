@@ -1,7 +1,7 @@
-# Values of fields: logs which objects a field holds (RAW_HOLDS), itself or in a container
+# Values of fields: logs which objects a field holds (RAW_HOLDS), directly or in a container
 #
-# Only of fields on the path of an atomic set, and once for each object as far as the tables below remember. They forget
-# what has been freed, because its address may be used again. Nothing here runs code of the program: values are taken
+# Only for fields on the path of an atomic set, and once for each object as far as the tables below remember. They
+# forget freed objects, because an address may be used again. Nothing here runs code of the program: values are taken
 # where they lie, and their types are compared by address.
 
 cdef enum:

@@ -1,4 +1,4 @@
-# Keys of dicts and sets: the location of an element, which equal keys share
+# Keys of dicts and sets: maps a key to the location of its element, the same for equal keys
 
 cdef struct Key:
     uint64_t key

@@ -1,4 +1,4 @@
-# Type lookup: what an attribute or method of a type is to a probe, remembered in the probe by type and version
+# Type lookup: how a type implements an attribute or method, cached in the probe by type and version
 
 cdef inline Found *remember(Probe *probe, PyTypeObject *type) noexcept:
     """An entry for this type, the first; what was first is second. Valid once its version is set."""

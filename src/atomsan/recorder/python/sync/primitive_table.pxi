@@ -1,4 +1,4 @@
-# The table of primitives: what is known of each, by address. An entry leaves when its object is freed.
+# State of primitives, futures, threads and tasks: a hash table by address. An entry leaves when its object is freed.
 
 cdef struct Block:
     uint32_t thread

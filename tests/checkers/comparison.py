@@ -1,7 +1,7 @@
 """Every checker against the definitions of its property, on generated traces.
 
-`python tests/checkers/comparison.py [--seconds N] [--traces N] [--seed N]` goes on for a while (`make test-long`) and
-says what it has seen; the test suite does the same on 20,000 traces.
+`python tests/checkers/comparison.py [--seconds N] [--traces N] [--seed N]` runs for ten minutes (`make test-long`) and
+prints how many traces of each sort it compared; the test suite does the same on 20,000 traces.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from oracles.serializability import serializable, shortest_cycle
 from oracles.violating import violations
 from strategies import random_steps, short_lived
 
-# The definitions to the letter take the square of it. Beyond, graphs of direct order say the same (`oracles.graph`).
+# The definitions take quadratic time. Longer traces are compared with graphs of direct order (`oracles.graph`).
 LONGEST_BY_DEFINITION = 600
 
-# The share of traces with thousands of threads: each takes as long as some hundred others.
+# The share of traces with thousands of threads: each takes as long as a hundred others.
 THOUSANDS = 0.0005
 
-# Every sort of trace that is to be seen.
+# The sorts of traces that must be generated.
 SORTS = (
     "serializable",
     "not serializable",
@@ -55,7 +55,7 @@ SORTS = (
 
 @dataclass(frozen=True)
 class Answer:
-    """What the definitions say of a trace."""
+    """The answer of the definitions for a trace."""
 
     serializable: bool
     violations: int
@@ -84,13 +84,13 @@ def built(steps: Sequence[Step], loops: Collection[str] = ()) -> Trace:
 
 
 def checked(trace: Trace) -> list[Result]:
-    """What every checker says of a trace, each by itself: one that stops early must not stop the others."""
+    """The result of every checker, each run alone: one that stops early must not stop the others."""
     names = [name for name in CHECKERS if name != "empty"]
     return [run_checkers(trace, [CHECKERS[name].make()]).results[0] for name in names]
 
 
 def differences(steps: Sequence[Step], expected: Answer, loops: Collection[str] = ()) -> list[str]:
-    """Where a checker differs from the definitions. Nothing, if all is well."""
+    """The differences between checkers and definitions; empty if they agree."""
     trace = built(steps, loops)
     return [text for result in checked(trace) for text in _differences(result, expected, trace)]
 
@@ -111,7 +111,7 @@ def _differences(result: Result, expected: Answer, trace: Trace) -> Iterator[str
 
 
 def sorts_of(steps: Sequence[Step], expected: Answer, loops: Collection[str] = ()) -> Iterator[str]:
-    """What sort of trace it is, to be sure that every sort was seen."""
+    """The sorts that a trace belongs to, to be sure that every sort was generated."""
     ops = Counter(step.op for step in steps)
     threads = {step.thread for step in steps}
     yield "serializable" if expected.serializable else "not serializable"

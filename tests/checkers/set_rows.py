@@ -1,8 +1,8 @@
-"""`Rows` in plain Python, at the level of the definition: what the engines of atomic sets are fed in tests.
+"""`Rows` in plain Python, close to the definition: the input of the atomic-set engines in tests.
 
 An access to a location of a set belongs to the outermost open region of its thread that is declared on the set, else it
-is a unit of its own; what is around the innermost region that was called back does not count. A unit ends where the
-region that opened it does; one that is open at the end of the trace gets no END row. The oracle's names stand beside
+is a unit of its own. A callback starts a new unit: regions outside the innermost callback are ignored. A unit ends with
+the region that opened it; one that is open at the end of the trace gets no END row. The oracle's names are kept beside
 the numbers, so that answers can be compared with `oracles.atomic_sets`.
 """
 
@@ -57,7 +57,7 @@ class _Numbers(dict[str, int]):
 
 @dataclass
 class SetRows:
-    """The rows of a trace, and what their numbers stand for."""
+    """The rows of a trace, and the names behind their numbers."""
 
     rows: list[Row] = field(default_factory=list)
     threads: _Numbers = field(default_factory=_Numbers)
@@ -127,7 +127,7 @@ def set_rows(steps: Sequence[Step], sets: Sets, declared: Sets | None = None, ba
 
 
 def random_case(rng: random.Random) -> tuple[list[Step], dict[str, list[str]], dict[str, list[str]] | None]:
-    """A small trace in which units overlap, sets of its locations, and what regions are declared on."""
+    """A small trace in which units overlap, sets of its locations, and the sets that each region is declared on."""
     threads = [f"T{number}" for number in range(rng.randint(2, 4))]
     locations = "wxyz"[: rng.randint(1, 4)]
     names = ("A", "B")[: rng.randint(1, 2)]

@@ -1,4 +1,4 @@
-"""AeroDrome against the definition: the verdict, the event that closes the first cycle, and what is said of it."""
+"""AeroDrome against the definition: the verdict, the event that closes the first cycle, and its description."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def trace_of(steps: Sequence[Step], loops: Collection[str] = ()) -> Trace:
         ("T:begin T:r(x) A:begin A:r(x) B:begin B:r(x) T:w(x) T:end A:end B:end", None),
     ],
 )
-def test_one_line_each(line: str, closed_by: str | None) -> None:
+def test_verdict_and_closing_edge_of_small_traces(line: str, closed_by: str | None) -> None:
     steps = notation(line)
     result = check(steps)
     assert described(result, steps) == closed_by
@@ -106,7 +106,7 @@ def thread_names(step: Step) -> list[str]:
     return [step.thread, step.target] if step.op in ("fork", "join") else [step.thread]
 
 
-def test_the_step_that_closes_has_its_region_and_target() -> None:
+def test_closing_step_has_region_target_and_edge() -> None:
     result = run_checkers(atomsan.parse("T:begin(m) T:r(x) U:w(x) U:w(y) T:w(x) T:end"), [AeroDromeChecker()]).results[
         0
     ]
@@ -115,7 +115,7 @@ def test_the_step_that_closes_has_its_region_and_target() -> None:
     assert result.closing.edge is Edge.WRITE_WRITE
 
 
-def test_the_step_of_a_loop_is_no_event() -> None:
+def test_asyncio_loop_locks_give_no_order() -> None:
     around = "T:begin T:acq(loop) T:r(x) T:rel(loop) U:acq(loop) U:rel(loop) T:acq(loop) T:rel(loop) T:end"
     assert check(notation(around), ["loop"]).serializable is True
     assert check(notation(around)).serializable is False
@@ -134,7 +134,7 @@ def golden() -> Iterator[tuple[str, list[Step], dict[str, Any]]]:
         yield f"random-{number}", parse_std(answers["trace"]), answers
 
 
-def test_every_golden_answer() -> None:
+def test_golden_traces_give_the_expected_verdicts() -> None:
     compared = 0
     for name, steps, answers in golden():
         if answers.get("serializable") is not None:
@@ -148,8 +148,8 @@ def test_every_golden_answer() -> None:
 
 
 def assert_exact(steps: Sequence[Step], loops: Collection[str] = (), engine: AeroDrome | None = None) -> bool:
-    """The verdict is the definition's; the event is the first that makes the trace not serializable; what is said of it
-    is true."""
+    """The verdict is the definition's; the event is the first that makes the trace not serializable; its description is
+    true."""
     result = check(steps, loops, engine)
     line = " ".join(f"{step.thread}:{step.op}({step.target})" for step in steps)
     assert result.serializable == serializability.serializable(steps, loops), line
@@ -218,7 +218,7 @@ SHAPES: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("shape", range(len(SHAPES)))
-def test_generated_traces(shape: int) -> None:
+def test_generated_traces_agree_with_the_definition(shape: int) -> None:
     rng = random.Random(shape)
     verdicts = [
         assert_exact(random_steps(rng, **SHAPES[shape]), rng.choice([(), (), (), ("l1",)])) for _ in range(1000)
@@ -227,8 +227,8 @@ def test_generated_traces(shape: int) -> None:
 
 
 @pytest.mark.parametrize("crowd", [60, 63, 64, 130, 700])
-def test_sets_of_more_than_64_and_garbage_at_every_turn(crowd: int) -> None:
-    """A crowd of open regions takes the first slots, so that all others are beyond. They take part in nothing."""
+def test_unrelated_open_regions_do_not_change_the_verdict(crowd: int) -> None:
+    """Idle open regions take the first slots, so that the threads under test get slots around and beyond 64."""
     rng = random.Random(crowd)
     for _ in range(500 if crowd < 700 else 100):
         steps = random_steps(rng, threads=6, variables=6, events=40)
@@ -245,7 +245,7 @@ def standing(crowd: int) -> list[Step]:
     return [Step(f"C{number}", "begin", "m") for number in range(crowd)]
 
 
-def test_garbage_at_every_turn() -> None:
+def test_frequent_garbage_collection_does_not_change_the_verdict() -> None:
     rng = random.Random(8)
     collections = 0
     for _ in range(1500):
@@ -255,11 +255,11 @@ def test_garbage_at_every_turn() -> None:
     assert collections > 1500
 
 
-# ---- traces too long for the definition to the letter: cycles of direct order
+# ---- traces too long for the definition: compared with the graph of direct conflicts
 
 
 def crowded(rng: random.Random, threads: int, length: int, backwards: float) -> list[Step]:
-    """All threads in regions at once. Order goes from lower to higher threads, but for a few steps backwards."""
+    """All threads in regions at once. Order goes from lower to higher threads, except for a few steps backwards."""
     steps = [Step(f"T{number}", "begin", "m") for number in range(threads)]
     for number in range(length):
         low, high = sorted(rng.sample(range(threads), 2))
@@ -279,7 +279,7 @@ def crowded(rng: random.Random, threads: int, length: int, backwards: float) -> 
 
 
 @pytest.mark.parametrize("threads", [70, 200, 700])
-def test_many_threads_active_at_once(threads: int) -> None:
+def test_hundreds_of_open_regions_agree_with_the_conflict_graph(threads: int) -> None:
     rng = random.Random(threads)
     verdicts = []
     for _ in range(60 if threads < 700 else 20):
@@ -294,7 +294,7 @@ def test_many_threads_active_at_once(threads: int) -> None:
 
 
 def many_readers(rng: random.Random, threads: int, length: int) -> list[Step]:
-    """Few write, and many read at once, of which some know long regions: a variable has many readers to remember."""
+    """Few writers and many readers, some ordered after long regions: a variable has many readers to remember."""
     steps = [Step(f"L{number}", op, f"g{number}") for number in range(4) for op in ("begin", "write")]
     inside: set[str] = set()
     for _ in range(length):
@@ -315,7 +315,7 @@ def many_readers(rng: random.Random, threads: int, length: int) -> list[Step]:
 
 
 @pytest.mark.parametrize("threads", [3, 8, 30, 90])
-def test_many_readers_and_posts(threads: int) -> None:
+def test_many_readers_and_posts_agree_with_the_conflict_graph(threads: int) -> None:
     rng = random.Random(threads)
     for _ in range(400):
         steps = many_readers(rng, threads, rng.randint(10, 100))
@@ -327,8 +327,8 @@ def test_many_readers_and_posts(threads: int) -> None:
 
 
 @pytest.mark.parametrize("stay", [0, 64, 65, 130, 300])
-def test_after_a_crowd_the_sets_are_small_again(stay: int) -> None:
-    """Most of the crowd leaves. The last that stays, if one does, knows and is known: nothing of that is lost."""
+def test_cycle_is_found_after_most_open_regions_have_ended(stay: int) -> None:
+    """Most regions of the crowd end and the sets shrink. The order through the last open region must survive that."""
     crowd = standing(1000)
     last = crowd[stay - 1].thread if stay else "T"
     leaving = [step._replace(op="end") for step in reversed(crowd[stay:])]
@@ -354,7 +354,7 @@ def test_thousands_of_short_lived_threads_use_few_slots() -> None:
 
 
 @pytest.mark.parametrize("careless", [0.0, 0.02, 0.05, 0.2])
-def test_threads_that_come_and_go(careless: float) -> None:
+def test_short_lived_threads_agree_with_the_conflict_graph(careless: float) -> None:
     rng = random.Random(int(1000 * careless))
     for children in (30, 100, 300, 3000):
         for _ in range(1 + 900 // children):
@@ -366,8 +366,8 @@ def test_threads_that_come_and_go(careless: float) -> None:
                 assert not graph_serializable(steps[: result.first_event + 1])
 
 
-def test_what_it_keeps_follows_what_is_alive() -> None:
-    """A region stays open; the others know it, so each leaves a node behind, but few of these are referred to."""
+def test_node_count_stays_bounded_while_a_region_is_open() -> None:
+    """One region stays open. The others come after it, so each leaves a node, but few of these stay referenced."""
     engine = AeroDrome()
     options = options_for("long-region", events=400_000, threads=16, variables=2000)
     result = run_checkers(generate(options), [AeroDromeChecker(engine)]).results[0]
@@ -377,7 +377,7 @@ def test_what_it_keeps_follows_what_is_alive() -> None:
     assert engine.most_nodes < 22_000
 
 
-# ---- the same answer however it is fed
+# ---- the same answer in any batches
 
 
 def fed_in_pieces(trace: Trace, engine: AeroDrome, most: int, rng: random.Random | None = None) -> Result:
@@ -398,7 +398,7 @@ def part(batch: FlatBatch, start: int, end: int) -> FlatBatch:
     return FlatBatch(batch.first + start, *columns, *counts)  # type: ignore[arg-type]
 
 
-def test_batches_of_any_size() -> None:
+def test_batch_size_does_not_change_the_result() -> None:
     rng = random.Random(9)
     for _ in range(300):
         trace = trace_of(random_steps(rng, events=60))
@@ -407,7 +407,7 @@ def test_batches_of_any_size() -> None:
         assert fed_in_pieces(trace, AeroDrome(), 20, rng).closing == whole.closing
 
 
-def test_symbols_that_come_while_it_runs() -> None:
+def test_symbols_may_be_added_between_batches() -> None:
     checker = AeroDromeChecker()
     none = np.full(2, 0xFFFFFFFF, np.uint32)
     for number in range(2000):
@@ -418,7 +418,7 @@ def test_symbols_that_come_while_it_runs() -> None:
     assert checker.result().verdict == "holds"
 
 
-# ---- large traces whose answer is known, and the rest of the contract
+# ---- large traces with a known answer; stops and errors
 
 
 @pytest.mark.parametrize("kind", ["serializable", "long-region"])
@@ -443,7 +443,7 @@ def test_the_first_injected_violation_is_found_at_its_event(seed: int) -> None:
     assert result.closing.other.number == 0
 
 
-def test_stopped_before_the_end() -> None:
+def test_verdict_is_unknown_when_stopped_before_the_end() -> None:
     checker = AeroDromeChecker()
     for batch in flattened(atomsan.parse("T:begin T:r(x) U:w(x)")):
         assert not checker.feed(batch)
@@ -451,13 +451,13 @@ def test_stopped_before_the_end() -> None:
     assert (result.verdict, result.serializable, result.reason) == ("unknown", None, "interrupted")
 
 
-def test_a_violation_stays_one_when_stopped() -> None:
+def test_violation_found_before_a_stop_is_kept() -> None:
     checker = AeroDromeChecker()
     assert [checker.feed(batch) for batch in flattened(atomsan.parse("T:begin T:r(x) U:w(x) T:r(x) T:end"))] == [True]
     assert checker.result(stopped="interrupted").verdict == "violated"
 
 
-def test_too_many_symbols_are_a_memory_error_and_no_harm() -> None:
+def test_too_many_symbols_raise_memory_error_and_the_engine_stays_usable() -> None:
     engine = AeroDrome()
     with pytest.raises(MemoryError):
         engine.grow(1, 1 << 45, 1, 1)

@@ -1,4 +1,4 @@
-"""Large traces, beyond the oracles: checkers that promise the same say the same, and what the generator knows."""
+"""Traces too large for the oracles: checkers agree with each other and with the generator's known answer."""
 
 import pytest
 
@@ -22,7 +22,7 @@ def made(kind: str, **options: int | float) -> tuple[GeneratedSource, Trace]:
 
 @pytest.mark.parametrize("handovers", [0, 20])
 @pytest.mark.parametrize("kind", ["serializable", "violating", "long-region"])
-def test_a_million_events_with_a_known_answer(kind: str, handovers: int) -> None:
+def test_checkers_agree_with_the_generator_on_a_million_events(kind: str, handovers: int) -> None:
     source, trace = made(kind, events=1_000_000, threads=12, variables=5_000, handovers=handovers, seed=3)
     truth = source.truth
     transactions = {(name, number) for name, number in truth["transactions"]}
@@ -36,8 +36,8 @@ def test_a_million_events_with_a_known_answer(kind: str, handovers: int) -> None
 
 
 @pytest.mark.parametrize("threads", [4, 90])
-def test_anything_well_formed(threads: int) -> None:
-    """Of a random trace nobody knows the answer: but there is only one."""
+def test_checkers_agree_with_each_other_on_random_traces(threads: int) -> None:
+    """The answer of a random trace is not known, but every checker must give the same."""
     _, trace = made("random", events=200_000, threads=threads, variables=300, locks=10, seed=threads)
     found = results(trace)
     assert len({result.serializable for result in found.values()}) == 1

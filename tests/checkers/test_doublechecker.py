@@ -1,4 +1,4 @@
-"""DoubleChecker against the oracle, and its filter against the cycles there are."""
+"""DoubleChecker against the oracle, and its filter against all cycles of a trace."""
 
 from __future__ import annotations
 
@@ -40,26 +40,26 @@ def check(trace: Trace, bits: int = 16) -> Result:
         ("T:begin T:w(x) U:r(x) U:r(y) U:w(z) T:w(z) T:end", 16, False, 7),
     ],
 )
-def test_one_line_each(line: str, bits: int, serializable: bool, kept: int) -> None:
+def test_verdict_and_kept_events_of_small_traces(line: str, bits: int, serializable: bool, kept: int) -> None:
     result = check(atomsan.parse(line), bits)
     assert result.serializable == serializable
     assert result.counters["kept_events"] == kept
 
 
-def test_dropped_regions_are_counted() -> None:
+def test_dropped_regions_count_in_transaction_numbers() -> None:
     result = check(atomsan.parse("T:begin T:end T:begin T:r(x) U:w(x) T:w(x) T:end"))
     assert result.counters["kept_transactions"] == 1
     assert result.transactions == [Transaction(0, 2)]
 
 
-def test_golden_traces() -> None:
+def test_golden_traces_give_the_expected_verdicts() -> None:
     for found, serializable in golden():
         result = check(built(found))
         assert result.verdict == ("holds" if serializable else "violated")
         verify(found, result)
 
 
-def test_random_traces() -> None:
+def test_random_traces_agree_with_the_definition() -> None:
     rng = random.Random(7)
     seen: Counter[str] = Counter()
     for _ in range(6000):
@@ -106,7 +106,7 @@ def kept(trace: Trace, bits: int, gap_bits: int = 32) -> set[int]:
     }
 
 
-def test_all_that_is_on_a_cycle_passes_the_filter() -> None:
+def test_every_event_on_a_cycle_passes_the_filter() -> None:
     rng = random.Random(8)
     cyclic = passed = events = 0
     for _ in range(2000):
@@ -118,8 +118,8 @@ def test_all_that_is_on_a_cycle_passes_the_filter() -> None:
     assert 0 < cyclic <= passed < 1.3 * cyclic < events
 
 
-def test_components_among_many_regions() -> None:
-    """Larger graphs, whose order must be mended while cycles in them become one node."""
+def test_filter_keeps_every_cycle_of_large_graphs() -> None:
+    """Larger graphs, whose topological order must be repaired while cycles are contracted to one node."""
     rng = random.Random(9)
     mixed = 0
     for number in range(40):
@@ -134,7 +134,7 @@ def test_components_among_many_regions() -> None:
     assert mixed > 5
 
 
-def test_projection() -> None:
+def test_projection_keeps_the_given_runs_and_marks_skipped_begins() -> None:
     runs = np.array([1, 0, 0], np.uint32), np.array([4, 9, 2], np.uint64), np.array([6, 12, 5], np.uint64)
     projection = Projection(*runs)
     projection.grow(3)
@@ -149,7 +149,7 @@ def test_projection() -> None:
 # ---- two passes
 
 
-def test_a_source_that_cannot_be_opened_again() -> None:
+def test_verdict_is_unknown_if_the_source_cannot_be_reopened() -> None:
     violating = options_for("violating", events=20_000, violations=1)
     result = run_checkers(generate(violating), [DoubleChecker()]).results[0]
     assert (result.verdict, result.reason) == ("unknown", ONCE)
@@ -157,26 +157,26 @@ def test_a_source_that_cannot_be_opened_again() -> None:
     assert result.verdict == "violated"
 
 
-def test_without_suspicion_one_pass_is_enough() -> None:
+def test_one_pass_is_enough_if_the_filter_keeps_nothing() -> None:
     source = generate(options_for("serializable", events=20_000, variables=100))
     assert run_checkers(source, [DoubleChecker()]).results[0].verdict == "holds"
 
 
-def test_beside_a_checker_that_needs_one_pass() -> None:
+def test_runs_beside_a_one_pass_checker() -> None:
     run = run_checkers(atomsan.parse("T:begin T:r(x) U:w(x) T:w(x) T:end"), [VelodromeChecker(), DoubleChecker()])
     assert [result.verdict for result in run.results] == ["violated", "violated"]
     assert run.results[0].witnesses == run.results[1].witnesses
     assert run.events == 5
 
 
-def test_out_of_time_in_the_first_pass() -> None:
+def test_timeout_in_the_first_pass_gives_unknown() -> None:
     result = run_checkers(
         atomsan.parse("T:begin T:r(x) U:w(x) T:w(x) T:end"), [DoubleChecker()], Monitor(timeout=0)
     ).results[0]
     assert (result.verdict, result.reason) == ("unknown", "out of time")
 
 
-def test_batch_sizes_make_no_difference() -> None:
+def test_batch_size_does_not_change_the_result() -> None:
     rng = random.Random(10)
     for _ in range(200):
         trace = built(random_steps(rng))
@@ -191,7 +191,7 @@ def test_batch_sizes_make_no_difference() -> None:
             assert (result.verdict, result.witnesses) == (whole.verdict, whole.witnesses)
 
 
-def test_memory_of_the_filter() -> None:
+def test_memory_of_the_filter_stays_bounded() -> None:
     options = options_for("serializable", events=500_000, threads=8, variables=50_000)
     checker = DoubleChecker()
     assert run_checkers(generate(options), [checker], reopen=lambda: generate(options)).results[0].verdict == "holds"

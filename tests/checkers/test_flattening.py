@@ -1,4 +1,4 @@
-"""Flattening against the definition in the oracles, and the loop."""
+"""Flattening against the definition in the oracles, and the loop that feeds checkers."""
 
 import random
 from collections import Counter
@@ -18,7 +18,7 @@ from strategies import random_steps
 
 
 def flat_events(trace: Trace) -> list[tuple[int, str]]:
-    """(event, what the algorithms see of it)"""
+    """(number, flattened event) of each event that the algorithms see."""
     seen = []
     for batch in flattened(trace):
         for i, (thread, op, target) in enumerate(
@@ -39,11 +39,11 @@ def flat_events(trace: Trace) -> list[tuple[int, str]]:
         ("", ""),
     ],
 )
-def test_one_line_each(line: str, flat: str) -> None:
+def test_flattened_events_of_small_traces(line: str, flat: str) -> None:
     assert ", ".join(f"{i} {text}" for i, text in flat_events(atomsan.parse(line))) == flat
 
 
-def test_a_lock_of_kind_loop_is_no_event() -> None:
+def test_asyncio_loop_locks_are_dropped() -> None:
     builder = TraceBuilder()
     builder.symbols.locks.intern("loop", kind="loop")
     builder.add("T", "acq", "loop").add("T", "acq", "l").add("T", "rel", "l").add("T", "rel", "loop")
@@ -62,7 +62,7 @@ def outermost(events: list[Event]) -> list[Event]:
     return kept
 
 
-def test_flattening_is_what_the_oracles_mean_by_it() -> None:
+def test_flattened_random_traces_agree_with_the_oracle() -> None:
     rng = random.Random(5)
     for _ in range(500):
         builder = TraceBuilder()
@@ -75,11 +75,11 @@ def test_flattening_is_what_the_oracles_mean_by_it() -> None:
         ]
         found = [(i if i < len(trace) else None, text) for i, text in flat_events(trace)]
         assert [one for one in found if one[0] is not None] == [one for one in expected if one[0] is not None]
-        # in which order the missing ends come makes no difference
+        # the missing ends may come in any order
         assert sorted(found, key=str) == sorted(expected, key=str)
 
 
-def test_the_loop_feeds_every_event_and_the_ends_it_adds() -> None:
+def test_run_checkers_feeds_every_event_and_the_missing_ends() -> None:
     run = run_checkers(atomsan.parse("T:begin T:r(x)"), [EmptyChecker()])
     assert run.results[0].counters == {"events": 3}
     assert run.results[0].verdict == "unknown"

@@ -1,4 +1,4 @@
-"""Where transactions meet: a set without a meeting is serializable, so leaving it out changes no answer."""
+"""Meeting points of transactions: a set without one is serializable, so skipping it changes no verdict."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def met(text: str) -> set[str]:
     return {trace.symbols.locations[number] for number in meetings(trace).meeting.nonzero()[0].tolist()}
 
 
-def test_who_meets() -> None:
+def test_meeting_needs_a_conflict_with_an_open_transaction() -> None:
     assert met("T:begin T:r(x) U:w(x) T:end") == {"x"}
     assert met("T:begin T:w(x) U:r(x) T:end") == {"x"}
     assert met("T:begin T:r(x) U:r(x) T:end") == set()
@@ -45,7 +45,7 @@ def test_who_meets() -> None:
     assert met("T:begin T:r(x) U:w(y) T:end") == set()
 
 
-def test_what_is_left_out_is_serializable() -> None:
+def test_skipping_sets_without_a_meeting_changes_no_verdict() -> None:
     rng = random.Random(11)
     found = left_out = 0
     for _ in range(3000):
@@ -60,8 +60,8 @@ def test_what_is_left_out_is_serializable() -> None:
     assert left_out > 100
 
 
-def test_an_extract_says_as_much_as_the_trace() -> None:
-    """Regions, units and events are the same in what is kept of a trace as in the whole of it."""
+def test_extract_gives_the_same_rows_as_the_whole_trace() -> None:
+    """Regions, units and events are the same in an extract of a trace as in the whole trace."""
     rng = random.Random(12)
     kept = whole = 0
     for _ in range(1500):

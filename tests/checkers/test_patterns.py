@@ -78,7 +78,7 @@ def by_definition(steps: Sequence[Step], sets: Sets, declared: Sets | None) -> d
 
 
 def by_pairs(steps: Sequence[Step], sets: Sets, declared: Sets | None) -> dict[str, set[Match]]:
-    """The same in a fraction of the time: the accesses of two units at a time, to what both touch, if they overlap."""
+    """The same, faster: for each pair of overlapping units, only their accesses to common locations."""
     return {
         name: {
             match
@@ -114,10 +114,10 @@ def numbers(steps: Sequence[Step], sets: Sets, declared: Sets | None = None) -> 
     return sorted({match[0] for match in check(steps, sets, declared)})
 
 
-# ---- the rows themselves
+# ---- rows
 
 
-def test_rows_are_the_projections_of_the_oracle() -> None:
+def test_set_rows_agree_with_the_oracles_projection() -> None:
     rng = random.Random(1)
     for _ in range(1000):
         steps, sets, declared = random_case(rng)
@@ -132,11 +132,11 @@ def test_rows_are_the_projections_of_the_oracle() -> None:
             ] == [access[:3] for access in atomic_sets.projection(steps, members, name, declared, back)]
 
 
-# ---- golden and by hand
+# ---- golden and small traces
 
 
 @pytest.mark.parametrize("path", sorted(GOLDEN.glob("sets-*.std")), ids=lambda path: path.stem)
-def test_golden(path: Path) -> None:
+def test_golden_traces_give_the_expected_patterns(path: Path) -> None:
     steps, answers = parse_std(path.read_text()), json.loads(path.with_suffix(".json").read_text())
     found = check(steps, answers["sets"], answers["declared"])
     assert sorted({match[0] for match in found}) == answers["atomic_sets"]["patterns"]
@@ -170,8 +170,8 @@ PATTERNS = {
 
 @pytest.mark.parametrize("pattern", PATTERNS)
 @pytest.mark.parametrize("ends", [False, True])
-def test_every_pattern_alone(pattern: int, ends: bool) -> None:
-    """Also when the unit that is not needed for the last event ends before it."""
+def test_each_pattern_is_matched_alone(pattern: int, ends: bool) -> None:
+    """Also if the unit without the last event ends before it."""
     *most, last = PATTERNS[pattern].split()
     over = "v" if last.startswith("u") else "u"
     words = ["u:begin", "v:begin", *most, *([f"{over}:end"] if ends else []), last]
@@ -199,25 +199,25 @@ def test_no_pattern_without_its_last_event_or_in_two_sets_or_in_one_thread(patte
         ("u:begin u:r(x) v:w(x) u:w(x) u:end", [1]),
         ("u:begin u:w(x) v:r(x) u:w(x) u:end", [3]),
         ("u:begin u:r(x) v:r(x) u:w(x) u:end", []),
-        # events before the two units met: each counts, as the first
+        # events before the second unit began count too
         ("u:begin u:r(x) u:w(y) v:begin v:w(x) v:w(y) u:r(y) u:r(x)", [2, 4, 11]),
         # one unit after the other is no pattern, whichever way round
         ("u:begin u:w(x) u:w(y) u:end v:begin v:w(x) v:w(y) v:end", []),
         # write skew: not serializable, and no pattern
         ("u:begin v:begin u:r(x) v:r(y) u:w(y) v:w(x)", []),
-        # what u' has to do a second time counts, though it did the same before
+        # the second write of v to y counts for pattern 6, though v wrote y before
         ("u:begin v:begin v:w(y) u:w(x) v:w(x) v:w(y) u:w(y)", [6, 8]),
-        # one that ended is not needed any more; a later one of the same thread is another
+        # a later unit of the same thread is another unit than the one that ended
         ("u:begin u:r(x) v:begin v:w(x) v:end v:begin v:r(x) v:end u:r(x)", [2]),
         ("u:begin u:r(x) v:begin v:w(y) v:end v:begin v:w(x) v:end u:r(y)", []),
     ],
 )
-def test_by_hand(line: str, expected: list[int]) -> None:
+def test_patterns_of_small_traces(line: str, expected: list[int]) -> None:
     assert numbers(notation(line), {"S": ["x", "y"]}) == expected
 
 
-def test_a_long_unit_meets_many_short_ones_once() -> None:
-    """u reads x, a thousand units write it, u reads and writes: each counts once for each pattern."""
+def test_two_units_match_each_pattern_only_once() -> None:
+    """u reads x, a thousand units write it, u reads and writes: each of them counts once for each pattern."""
     engine = Patterns()
     rows = [Row(RowKind.READ, thread=0, unit=0)]
     rows += [Row(RowKind.WRITE | RowKind.ALONE, thread=1, unit=unit) for unit in range(1, 1001)]
@@ -230,7 +230,7 @@ def test_a_long_unit_meets_many_short_ones_once() -> None:
     assert not any(len(column) for column in engine.take().values())
 
 
-def test_a_set_with_too_many_matches_is_given_up() -> None:
+def test_matches_are_capped_for_each_set() -> None:
     case = notation("u:begin v:begin " + "u:r(x) v:w(x) u:w(x) v:r(x) u:r(y) v:w(y) u:w(y) " * 3), {"A": "x", "B": "y"}
     rows = set_rows(*case)
     every = fed(rows.batches(WHOLE))
@@ -244,8 +244,8 @@ def test_a_set_with_too_many_matches_is_given_up() -> None:
     assert len(every) > 10
 
 
-def test_memory_follows_what_is_alive() -> None:
-    """A thousand rounds of two units that meet, on sets and locations of their own."""
+def test_memory_of_ended_units_is_released() -> None:
+    """A thousand rounds of two overlapping units, each round on its own set and locations."""
     engine = Patterns()
     for number in range(1000):
         first, second = 2 * number, 2 * number + 1
@@ -263,8 +263,8 @@ def test_memory_follows_what_is_alive() -> None:
     assert once["most_units"] == 2
 
 
-def test_units_that_end_in_any_order_are_forgotten() -> None:
-    """A hundred are alive at a time, each on two sets, and any of them ends."""
+def test_units_ending_in_any_order_are_released() -> None:
+    """A hundred units are open at a time, each on two sets, and a random one ends."""
     rng = random.Random(3)
     engine = Patterns()
     alive: list[int] = []
@@ -276,8 +276,8 @@ def test_units_that_end_in_any_order_are_forgotten() -> None:
     assert engine.counters == {"tuples": 6000, "most_tuples": 200, "most_units": 100}
 
 
-def test_large_sets_grow_rows_and_columns() -> None:
-    """u and v write 100 locations in turn, each the other's in reverse: rows and columns beyond any first size."""
+def test_matches_in_a_set_of_100_locations_agree_with_the_oracle() -> None:
+    """u writes 100 locations in order while v reads them in reverse: rows and columns must grow."""
     locations = [f"x{number}" for number in range(100)]
     words = ["u:begin", "v:begin"]
     for one, other in zip(locations, reversed(locations), strict=True):
@@ -309,7 +309,7 @@ def by_hundred(steps: Sequence[Step], sets: Sets) -> dict[str, set[Match]]:
 # ---- generated
 
 
-def test_the_quick_definition_is_the_definition() -> None:
+def test_pairwise_oracle_agrees_with_the_definition() -> None:
     rng = random.Random(2)
     for _ in range(150):
         case = random_case(rng)
@@ -317,8 +317,8 @@ def test_the_quick_definition_is_the_definition() -> None:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_generated(seed: int) -> None:
-    """20,000 in all: the oracle's matches; the same if no tuple is forgotten, and in batches of any size."""
+def test_generated_traces_agree_with_the_oracle(seed: int) -> None:
+    """20,000 traces in all. Matches do not depend on forgetting tuples, nor on the size of batches."""
     rng = random.Random(f"patterns {seed}")
     seen: set[int] = set()
     for number in range(2500):

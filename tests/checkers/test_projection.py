@@ -94,7 +94,7 @@ def look(cycle: Cycle) -> tuple[tuple[int, int, int], ...]:
 
 
 def crowded(rng: random.Random, threads: int, locations: int, events: int, closing: float) -> list[Step]:
-    """Regions, some in others, and accesses; all threads from the start. `closing`: how soon regions end."""
+    """Nested regions and accesses of threads that all run from the start. `closing`: how soon regions end."""
     opened: list[list[str]] = [[] for _ in range(threads)]
     steps = []
     for _ in range(events):
@@ -111,7 +111,7 @@ def crowded(rng: random.Random, threads: int, locations: int, events: int, closi
 
 
 def drawn_sets(rng: random.Random, locations: int) -> tuple[dict[str, list[str]], dict[str, list[str]] | None]:
-    """Sets that may share locations, and what is declared on them."""
+    """Sets that may share locations, and the sets that each region is declared on."""
     sets = {
         name: [f"x{number}" for number in range(locations) if rng.random() < 0.75]
         for name in ("S", "R")[: rng.randint(1, 2)]
@@ -131,13 +131,13 @@ def small(rng: random.Random) -> Case:
 
 
 def many_short_units(rng: random.Random) -> Case:
-    """Collection matters; and where one thread mostly keeps its region open, not all can be collected."""
+    """Many nodes to collect, and some that cannot be collected while a thread keeps its region open."""
     events, closing = rng.randint(50, 110), rng.choice((0.3, 0.45))
     return crowded(rng, rng.randint(2, 5), rng.randint(2, 4), events, closing), *drawn_sets(rng, 4)
 
 
 def handed_around(rng: random.Random) -> Case:
-    """Units that mostly go one way around, so that cycles are rare and long and chains many: T0 runs through."""
+    """Conflicts mostly lead from one thread to the next: many chains, few and long cycles. T0 runs to the end."""
     threads = rng.randint(3, 7)
     steps = [Step("T0", "begin", "m0")]
     for _ in range(rng.randint(10, 30)):
@@ -152,7 +152,7 @@ def handed_around(rng: random.Random) -> Case:
 
 
 def many_threads(rng: random.Random) -> Case:
-    """More than there are bits in a word, most of them with a region open; few conflicts."""
+    """More threads than bits in a word, most of them with an open region; few conflicts."""
     threads = rng.randint(66, 150)
     steps = [Step(f"T{t}", "begin", f"m{rng.randrange(4)}") for t in range(threads)]
     for t in rng.sample(range(threads), threads):
@@ -164,7 +164,7 @@ def many_threads(rng: random.Random) -> Case:
 
 
 def many_readers(rng: random.Random) -> Case:
-    """Rounds in which many running units read the same, and one writes it; in the last a reader may look again."""
+    """Rounds in which many open units read a location and one writes it; one of the readers may read again."""
     threads = rng.randint(10, 24)
     steps: list[Step] = []
     for _ in range(rng.randint(1, 4)):
@@ -190,7 +190,9 @@ def many_readers(rng: random.Random) -> Case:
         (many_readers, 400, 80, 200),
     ],
 )
-def test_against_the_oracle(make: Callable[[random.Random], Case], traces: int, broken: int, sound: int) -> None:
+def test_broken_sets_and_cycles_agree_with_the_oracle(
+    make: Callable[[random.Random], Case], traces: int, broken: int, sound: int
+) -> None:
     rng = random.Random(make.__name__)
     seen: Counter[bool] = Counter()
     for _ in range(traces):
@@ -202,13 +204,15 @@ def test_against_the_oracle(make: Callable[[random.Random], Case], traces: int, 
         verify(rows, engine, cycles)
         assert engine.counters["live_nodes"] == 0
         seen.update(number in wanted for number in range(len(sets)))
-    assert seen[True] >= broken  # what is generated is of both sorts
+    assert seen[True] >= broken  # both sorts are generated
     assert seen[False] >= sound
 
 
 @pytest.mark.parametrize(("make", "traces", "differ"), [(small, 10_000, 200), (many_short_units, 600, 40)])
-def test_units_that_are_called_back(make: Callable[[random.Random], Case], traces: int, differ: int) -> None:
-    """They run inside others of their thread, on the same sets."""
+def test_units_in_callbacks_agree_with_the_oracle(
+    make: Callable[[random.Random], Case], traces: int, differ: int
+) -> None:
+    """They run inside other units of their thread, on the same sets."""
     rng = random.Random(f"{make.__name__} called back")
     seen: Counter[bool] = Counter()
     different = 0
@@ -228,7 +232,7 @@ def test_units_that_are_called_back(make: Callable[[random.Random], Case], trace
 
 
 def shortest_broken(accesses: Sequence[Access]) -> int | None:
-    """How many accesses make the shortest beginning that is not serializable."""
+    """The length of the shortest prefix that is not serializable."""
     ends = range(1, len(accesses) + 1)
     return next((end for end in ends if not projection_serializable(accesses[:end])), None)
 
@@ -253,7 +257,7 @@ def test_a_cycle_is_found_at_the_access_that_closes_it() -> None:
 
 
 @pytest.mark.parametrize("size", [1, 3, 7])
-def test_batches_change_nothing(size: int) -> None:
+def test_batch_size_does_not_change_the_result(size: int) -> None:
     rng = random.Random(size)
     for _ in range(300):
         rows = rows_of(*many_short_units(rng))
@@ -269,7 +273,9 @@ def golden() -> Iterator[tuple[str, list[Step], dict[str, object]]]:
 
 
 @pytest.mark.parametrize(("steps", "known"), [pytest.param(*one[1:], id=one[0]) for one in golden()])
-def test_golden_traces(steps: list[Step], known: dict[str, dict[str, dict[str, dict[str, bool]]]]) -> None:
+def test_golden_traces_give_the_expected_broken_sets(
+    steps: list[Step], known: dict[str, dict[str, dict[str, dict[str, bool]]]]
+) -> None:
     rows = rows_of(steps, known["sets"], known["declared"])  # type: ignore[arg-type]
     engine, cycles = run(rows)
     names = list(known["sets"])
@@ -311,7 +317,7 @@ def shown(steps: Sequence[Step], cycle: Cycle) -> str:
         ),
     ],
 )
-def test_one_line_each(line: str, expected: str | None) -> None:
+def test_cycles_of_small_traces(line: str, expected: str | None) -> None:
     steps = notation(line)
     rows = rows_of(steps, {"S": ["x", "y", "z"]})
     engine, cycles = run(rows)
@@ -319,13 +325,13 @@ def test_one_line_each(line: str, expected: str | None) -> None:
     assert [shown(steps, cycle) for cycle in cycles] == ([expected] if expected else [])
 
 
-def test_a_location_in_two_sets_counts_for_each() -> None:
+def test_location_in_two_sets_is_judged_for_each_set() -> None:
     steps = notation("T:begin(m) T:r(x) U:w(x) T:r(x) T:end(m)")
     engine, _ = run(rows_of(steps, {"S": ["x", "y"], "R": ["x"]}, {"m": ["R"]}))
     assert engine.broken().tolist() == [1]
 
 
-def test_a_set_of_one_thread_has_one_node() -> None:
+def test_set_used_by_one_thread_needs_one_node() -> None:
     engine, _ = run(rows_of(notation("T:begin T:r(x) T:w(x) T:end T:w(x) " * 500), {"S": ["x"]}))
     assert engine.counters["most_nodes"] == 1
     assert engine.counters["edges"] == 0
@@ -341,7 +347,7 @@ def test_a_set_of_one_thread_has_one_node() -> None:
         ("T:begin T:w(x)", "U:begin U:w(x) U:end V:begin V:w(y) V:w(x) V:end T:r(y)"),
     ],
 )
-def test_a_unit_that_never_ends_does_not_keep_all_others(forever: str, again: str) -> None:
+def test_open_unit_does_not_keep_ended_units_in_memory(forever: str, again: str) -> None:
     steps = notation(" ".join([forever, *[again] * 300]))
     rows = rows_of(steps, {"S": ["x", "y", "z"]})
     engine, cycles = run(rows)
@@ -350,8 +356,8 @@ def test_a_unit_that_never_ends_does_not_keep_all_others(forever: str, again: st
     verify(rows, engine, cycles)
 
 
-def test_the_cycle_is_short_though_the_chain_is_long() -> None:
-    """Each thread runs one unit, after that of the thread before."""
+def test_cycle_through_500_threads_is_reported_in_six_steps() -> None:
+    """Each thread runs one unit, ordered after the unit of the thread before."""
     chain = " ".join(f"T{n}:begin T{n}:r(x) T{n}:w(x) T{n}:end" for n in range(500))
     steps = notation(f"M:begin M:w(y) T0:r(y) {chain} M:r(x)")
     rows = rows_of(steps, {"S": ["x", "y"]})
@@ -360,7 +366,7 @@ def test_the_cycle_is_short_though_the_chain_is_long() -> None:
     assert [len(cycle) for cycle in cycles] == [6]  # not one step for each thread
 
 
-def test_repeated_accesses_make_no_edges() -> None:
+def test_repeated_accesses_add_no_edges() -> None:
     accesses = "T:r(x) U:r(x) T:w(y) T:r(y) U:r(y) "
     once, _ = run(rows_of(notation("T:begin U:begin T:w(y) " + accesses), {"S": ["x", "y"]}))
     often, _ = run(rows_of(notation("T:begin U:begin T:w(y) " + "T:r(x) U:r(x) U:r(y) " * 50), {"S": ["x", "y"]}))
@@ -378,7 +384,7 @@ def violation(number: int, site: int) -> list[Row]:
     ]
 
 
-def test_cycles_that_look_the_same_are_counted() -> None:
+def test_cycles_with_the_same_sites_are_grouped_and_counted() -> None:
     engine = Projection()
     engine.feed(columns([row for number in range(100) for row in violation(number, number % 2)]))
     cycles = engine.take()
@@ -395,7 +401,7 @@ def test_cycles_that_look_the_same_are_counted() -> None:
     assert engine.closings().tolist() == [1] * 103
 
 
-def test_there_is_a_most_of_groups() -> None:
+def test_number_of_groups_is_limited() -> None:
     engine = Projection(most_groups=3)
     engine.feed(columns([row for number in range(10) for row in violation(number, 5 * number)] + violation(10, 0)))
     assert len(engine.take()) == len(engine.counts()) == 3
@@ -404,7 +410,7 @@ def test_there_is_a_most_of_groups() -> None:
     assert len(engine.broken()) == 11
 
 
-def test_nothing_at_all() -> None:
+def test_no_rows_give_no_cycles() -> None:
     engine = Projection()
     engine.feed(columns([]))
     engine.feed(columns([Row(RowKind.END, unit=3)]))

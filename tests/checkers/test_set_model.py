@@ -14,7 +14,7 @@ from atomsan.trace.symbols import Symbols
 
 
 def symbols(*variables: tuple[str, str | None, str, str | None], regions: dict[str, dict[str, str]]) -> Symbols:
-    """Variables as (object, owner, field, class), and regions with what the recorder knows of them."""
+    """Symbols from variables given as (object, owner, field, class), and regions with their recorded facts."""
     made = Symbols()
     for of, owner, field, kind in variables:
         facts = {"object": of, "owner": owner, "field": field, "class": kind}
@@ -43,11 +43,11 @@ def sets_by_variable(layout: Objects) -> list[list[str]]:
     ]
 
 
-def test_an_object_is_a_set_with_the_containers_it_holds() -> None:
+def test_object_and_its_containers_are_one_set() -> None:
     assert sets_by_variable(Objects()) == [["Account #1"], ["Account #1"], ["Account #1"], ["Account #2"], ["bank"]]
 
 
-def test_a_class_can_be_divided() -> None:
+def test_specification_can_split_the_fields_of_a_class() -> None:
     layout = Objects(sets={"Acc*": ["checking", "items"]})
     assert sets_by_variable(layout) == [
         *(["Account #1 (set)"], ["Account #1.savings"], ["Account #1 (set)"], ["Account #2 (set)"], ["bank"]),
@@ -79,14 +79,14 @@ def test_a_class_can_have_several_sets_and_a_field_can_be_in_two() -> None:
         ("bank:move", "!acc", {"Account", "bank"}),
     ],
 )
-def test_units(region: str, flow: str, kinds: set[str]) -> None:
+def test_classes_on_which_a_region_is_a_unit(region: str, flow: str, kinds: set[str]) -> None:
     regions = {region: {"flow": flow} if flow else {}, "bank:Account.get": {}, "bank:Base.set": {}}
     model = SetModel(symbols(*ACCOUNT, regions=regions), Objects({"Account": ["Base"]}))
     model.grow()
     assert {model.kind_names[kind] for kind in model.on[0].nonzero()[0]} == kinds
 
 
-def test_what_the_user_marked_is_a_unit_on_everything() -> None:
+def test_annotated_region_is_a_unit_on_every_class() -> None:
     made = symbols(*ACCOUNT, regions={"bank:move": {"origin": "annotated"}, "bank:f/with:3": {"origin": "lock-block"}})
     model = SetModel(made, Objects())
     model.grow()
@@ -94,14 +94,14 @@ def test_what_the_user_marked_is_a_unit_on_everything() -> None:
     assert model.parts.tolist() == [0, 1]
 
 
-def test_what_the_specification_marks_is_a_unit_on_everything_too() -> None:
+def test_region_marked_by_the_specification_is_a_unit_on_every_class() -> None:
     made = symbols(*ACCOUNT, regions={"bank:move": {}, "bank:Account.get": {}})
     model = SetModel(made, Marking(Objects(), {"bank:move"}.__contains__))
     model.grow()
     assert model.on.tolist() == [[1, 1], [1, 0]]
 
 
-def test_a_region_that_is_called_back_has_what_is_known_of_the_region() -> None:
+def test_callback_region_is_linked_to_the_function_of_the_same_name() -> None:
     made = symbols(*ACCOUNT, regions={"bank:move": {}, "bank:other": {}})
     for name, entered in (("bank:other", "callback"), ("bank:move", "callback")):
         number = made.regions.names.add(name)
@@ -115,7 +115,7 @@ def test_a_region_that_is_called_back_has_what_is_known_of_the_region() -> None:
     assert model.back.tolist() == [0, 0, 1, 1, 0]
 
 
-def test_what_is_learned_of_a_region_holds_for_it_when_it_is_called_back() -> None:
+def test_classes_learned_for_a_region_apply_to_its_callbacks() -> None:
     """`move` touches the account in a call of its own; called back, it only calls `get`, twice."""
     made = symbols(*ACCOUNT[:1], regions={"bank:move": {}, "bank:get": {}})
     back = made.regions.names.add("bank:move")
@@ -136,14 +136,14 @@ def test_what_is_learned_of_a_region_holds_for_it_when_it_is_called_back() -> No
     Learning(model, 1 << 10).feed(batch)
     rows = Units(model, learns=False).rows(batch)
     units = [unit for unit, kind in zip(rows.unit.tolist(), rows.kind.tolist(), strict=True) if kind != RowKind.END]
-    # its own call; called back, with the write of another in between; and what is around that
+    # the first call; the callback, with U's write in between; and the call around the callback
     assert units == [0, 1, 2, 1, 3]
     inside = rows.kind < RowKind.END
     assert rows.thread[inside].tolist() == [0, 0, 0, 0]
     assert rows.lane[inside].tolist() == [0, 1, 1, 0]
 
 
-def test_what_was_learned_stays_when_there_is_more_to_know() -> None:
+def test_growing_the_model_keeps_what_was_learned() -> None:
     made = symbols(*ACCOUNT, regions={"bank:move": {}})
     model = SetModel(made, Objects())
     model.grow()
@@ -200,7 +200,7 @@ ENTRIES, ELEMENT, FILE = "Log.entries (Log #1)", "Log.entries.[...] (Log.entries
         (["checking", "log.entries"], {CHECKING, LOG, ENTRIES, ELEMENT}),
         (["l?g.e*"], {LOG, ENTRIES, ELEMENT}),
         (["log.*"], {LOG, ENTRIES, ELEMENT, FILE}),
-        (["*.entries"], {CHECKING, LOG, NAME, ENTRIES, ELEMENT}),  # what is on the way, whatever it holds
+        (["*.entries"], {CHECKING, LOG, NAME, ENTRIES, ELEMENT}),  # every field on the path, whatever it holds
         (["log.file.size"], {LOG, FILE, "File.size"}),
         (["log.*.size"], {LOG, ENTRIES, ELEMENT, FILE, "File.size"}),
         (["log.**"], {LOG, ENTRIES, ELEMENT, FILE, "File.size"}),
@@ -211,17 +211,17 @@ ENTRIES, ELEMENT, FILE = "Log.entries (Log #1)", "Log.entries.[...] (Log.entries
         (["name.entries"], {NAME}),
     ],
 )
-def test_paths(paths: list[str], expected: set[str]) -> None:
+def test_members_of_a_set_given_by_field_paths(paths: list[str], expected: set[str]) -> None:
     assert members({"Account": paths}, "Account #1 (set)") == expected
 
 
 @pytest.mark.parametrize("path", ["", ".", "a.", ".a", "a..b", "**.a", "a.**.b", "a.b**", "***"])
-def test_paths_that_are_none(path: str) -> None:
+def test_invalid_field_paths_are_refused(path: str) -> None:
     with pytest.raises(InputError, match=r"^'sets.Account': .* is no path of fields: "):
         Objects(sets={"Account": ["a", path]})
 
 
-def test_what_a_set_takes_is_not_in_the_default_set_of_its_object() -> None:
+def test_spanned_fields_leave_the_default_set_of_their_object() -> None:
     found = spanning({"Account": ["checking", "log.entries"]})
     assert found[ENTRIES] == {"Account #1 (set)"}
     assert found[FILE] == {"Log #1"}
@@ -229,7 +229,7 @@ def test_what_a_set_takes_is_not_in_the_default_set_of_its_object() -> None:
     assert found["Log.entries (Log #2)"] == {"Log #2"}  # nobody holds it
 
 
-def test_a_field_that_its_own_class_names_is_in_both() -> None:
+def test_field_named_by_its_own_class_too_is_in_both_sets() -> None:
     found = spanning({"Account:money": ["checking", "log.*"], "Log": ["entries"]})
     assert found[ENTRIES] == {"Account #1 (money)", "Log #1 (set)"}
     assert found[FILE] == {"Account #1 (money)"}
@@ -241,8 +241,8 @@ def test_an_object_with_two_holders_is_in_the_sets_of_both() -> None:
     assert spanning({"Account": ["log.entries"]}, holders)[ENTRIES] == {"Account #1 (set)", "Account #2 (set)"}
 
 
-def test_circles_and_many_ways_come_to_an_end() -> None:
-    """A ring of objects in which each also holds each other: there are more ways through it than could be walked."""
+def test_search_ends_in_a_cyclic_object_graph() -> None:
+    """A ring of objects that all hold each other: it has far too many paths to walk each of them."""
     size = 60
     holders = {f"Node #{n}": [f"Node #{m}.next{m}" for m in range(size) if m != n] for n in range(size)}
     holders["Node #0"].append("Ring #1.head")
@@ -257,7 +257,7 @@ def test_circles_and_many_ways_come_to_an_end() -> None:
     assert {tuple(belongs) for belongs in found} == {(("Ring #1 (set)", "Ring"),)}  # its size is reached as well
 
 
-def test_a_long_list_is_walked_once() -> None:
+def test_linked_list_of_20000_objects_is_one_set() -> None:
     size = 20_000
     holders = {f"Node #{n}": [f"Node #{n - 1}.next" if n else "List #1.head"] for n in range(size)}
     made = symbols(*[(f"Node #{n}", None, "value", "Node") for n in range(size)], regions={})
@@ -265,7 +265,7 @@ def test_a_long_list_is_walked_once() -> None:
     assert all(layout.sets_of(made.locations, n)[0].set == "List #1 (set)" for n in range(size))
 
 
-def test_methods_of_what_a_set_takes_are_units_on_it() -> None:
+def test_methods_of_spanned_objects_are_units_on_the_set() -> None:
     regions: dict[str, dict[str, str]] = {
         "bank:Log.add": {},
         "bank:Log.size": {},
@@ -280,7 +280,7 @@ def test_methods_of_what_a_set_takes_are_units_on_it() -> None:
     assert {names[region] for region in of_account.nonzero()[0]} == set(names) - {"bank:File.write"}
 
 
-def test_the_sets_of_a_step_where_sets_span() -> None:
+def test_spanning_set_of_a_location_lists_its_classes() -> None:
     made = symbols(*SPANNED, regions={})
     layout = Objects({"Account": ["Base"]}, {"Account": ["checking", "log.entries"]}, HOLDERS)
     model = SetModel(made, layout)

@@ -103,7 +103,7 @@ def shown(trace: Trace, witness: Witness) -> str:
         ),
     ],
 )
-def test_one_line_each(line: str, expected: str | None) -> None:
+def test_verdict_and_witness_of_small_traces(line: str, expected: str | None) -> None:
     trace = atomsan.parse(line)
     result = check(trace)
     assert result.serializable == (expected is None)
@@ -118,7 +118,7 @@ def golden() -> Iterator[tuple[list[model.Step], bool]]:
         yield parse_std(answers["trace"]), answers["serializable"]
 
 
-def test_golden_traces() -> None:
+def test_golden_traces_give_the_expected_verdicts() -> None:
     known = list(golden())
     for found, serializable in known:
         result = check(built(found))
@@ -210,7 +210,7 @@ def sizes(rng: random.Random) -> dict[str, int]:
     }
 
 
-def test_random_traces() -> None:
+def test_random_traces_agree_with_the_definition() -> None:
     rng = random.Random(3)
     seen: Counter[str] = Counter()
     for _ in range(7000):
@@ -225,7 +225,7 @@ def test_random_traces() -> None:
     assert seen["violated"] > seen["increasing"] > 0.9 * seen["violated"]
 
 
-def test_batch_sizes_make_no_difference() -> None:
+def test_batch_size_does_not_change_the_result() -> None:
     rng = random.Random(4)
     for _ in range(300):
         trace = built(random_steps(rng))
@@ -233,11 +233,11 @@ def test_batch_sizes_make_no_difference() -> None:
         assert all(check(trace, size) == whole for size in (1, 2, 7))
 
 
-# ---- larger ones, against Algorithm 1 in its plainest form
+# ---- larger traces, against a plain implementation of Algorithm 1
 
 
 def stirred(rng: random.Random, threads: int, regions: int, variables: int) -> list[model.Step]:
-    """Serializable: regions one after the other, and then any order of the events that keeps that of conflicts."""
+    """A serializable trace: serial regions, whose events are then shuffled without reordering conflicts."""
     serial: list[model.Event] = []
     for _ in range(regions):
         thread = f"T{rng.randrange(threads)}"
@@ -272,8 +272,8 @@ def with_gaps(found: list[model.Step], bits: int) -> VelodromeChecker:
     return checker
 
 
-def test_orders_that_must_be_mended() -> None:
-    """Edges against the order that close no cycle; with small gaps between labels they run out all the time."""
+def test_topological_order_is_repaired_for_edges_against_it() -> None:
+    """Edges against the topological order that close no cycle; small gaps between labels are used up all the time."""
     rng = random.Random(5)
     searches = visited = violations = 0
     for _ in range(60):
@@ -291,7 +291,7 @@ def test_orders_that_must_be_mended() -> None:
     assert 10 < violations < 60
 
 
-def test_many_threads() -> None:
+def test_traces_of_90_threads_agree_with_algorithm_1() -> None:
     rng = random.Random(6)
     seen: Counter[bool] = Counter()
     for _ in range(40):
@@ -304,7 +304,7 @@ def test_many_threads() -> None:
 
 
 @pytest.mark.parametrize("spoil", [False, True])
-def test_thousands_of_short_lived_threads(spoil: bool) -> None:
+def test_thousands_of_short_lived_threads_need_at_most_three_nodes(spoil: bool) -> None:
     builder = TraceBuilder()
     for number in range(5000):
         child = f"C{number}"
@@ -317,10 +317,10 @@ def test_thousands_of_short_lived_threads(spoil: bool) -> None:
     assert result.counters["most_nodes"] <= 3
 
 
-# ---- beyond what an oracle can do
+# ---- traces too large for the oracles
 
 
-def test_memory_follows_what_can_be_on_a_cycle() -> None:
+def test_nodes_that_cannot_be_on_a_cycle_are_released() -> None:
     source = generate(options_for("serializable", events=1_000_000, threads=8, variables=10_000, handovers=8))
     checker = VelodromeChecker()
     assert run_checkers(source, [checker]).results[0].verdict == "holds"
@@ -329,25 +329,25 @@ def test_memory_follows_what_can_be_on_a_cycle() -> None:
 
 
 @pytest.mark.parametrize("kind", ["serializable", "long-region"])
-def test_generated_serializable(kind: str) -> None:
+def test_generated_serializable_traces_hold(kind: str) -> None:
     source = generate(options_for(kind, events=200_000, threads=8, variables=1000))
     assert run_checkers(source, [VelodromeChecker()]).results[0].serializable is True
 
 
-def test_generated_violations_are_blamed() -> None:
+def test_blamed_transaction_is_one_of_the_injected() -> None:
     for seed in range(10):
         source = generate(options_for("violating", seed=seed, events=50_000, violations=3, violations_from=0.3))
         result = run_checkers(source, [VelodromeChecker()]).results[0]
         (blamed,) = result.transactions
         for _ in source.batches():
-            pass  # the truth is known then
+            pass  # the generator knows the truth at the end
         assert [source.symbols.threads[blamed.thread], blamed.number] in source.truth["transactions"]
 
 
-# ---- trouble
+# ---- stops, cycles and empty traces
 
 
-def test_stopped_early() -> None:
+def test_verdict_is_unknown_unless_violated_before_the_stop() -> None:
     trace = atomsan.parse("T:begin T:r(x) U:w(x) T:w(x) T:end")
     batch = next(iter(flattened(trace)))
     for events, verdict in ((3, "unknown"), (4, "violated")):
@@ -358,7 +358,7 @@ def test_stopped_early() -> None:
         assert result.reason == ("out of time" if verdict == "unknown" else None)
 
 
-def test_after_a_cycle_nothing_changes() -> None:
+def test_events_after_the_first_cycle_change_nothing() -> None:
     trace = atomsan.parse("T:begin T:r(x) U:w(x) T:w(x) T:w(x) U:w(x) T:w(x) T:end")
     checker = VelodromeChecker()
     parts = [part for batch in flattened(trace) for part in cut(batch, 4)]
@@ -366,7 +366,7 @@ def test_after_a_cycle_nothing_changes() -> None:
     assert checker.result().first_event == 3
 
 
-def test_no_events() -> None:
+def test_empty_trace_holds() -> None:
     assert check(atomsan.parse("")).verdict == "holds"
     empty = np.empty(0, np.uint32)
     assert Velodrome().feed(0, empty, np.empty(0, np.uint8), empty, empty) is False

@@ -1,4 +1,4 @@
-"""The transactions that `atomsan.sets` lists, against the definition on the projection on each set."""
+"""Violating transactions listed by `atomsan.sets`, against the definition on the projection of each set."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Listed = set[tuple[str, int]]
 
 
 def by_definition(steps: Sequence[Step], sets: Sets, declared: Sets | None) -> Listed:
-    """Of each set, the trace that has nothing but its accesses and its units: which of these violate there."""
+    """The violating transactions of each projected trace, which has only the accesses and units of one set."""
     numbers = transaction_numbers(steps)
     found: Listed = set()
     for name, locations in sets.items():
@@ -33,7 +33,7 @@ def by_definition(steps: Sequence[Step], sets: Sets, declared: Sets | None) -> L
 
 
 def transaction_numbers(steps: Sequence[Step]) -> dict[tuple[str, int], int]:
-    """Of the region that each begin opens, given by thread and place: the transaction of its thread that it is in."""
+    """Transaction numbers of regions, by the thread and place of their begin."""
     depth: dict[str, int] = {}
     begun: dict[str, int] = {}
     numbers = {}
@@ -83,7 +83,9 @@ def built(steps: Sequence[Step]) -> atomsan.Trace:
         (many_readers, 150, 20),
     ],
 )
-def test_against_the_definition(make: Callable[[random.Random], Case], traces: int, least: int) -> None:
+def test_listed_transactions_agree_with_the_definition(
+    make: Callable[[random.Random], Case], traces: int, least: int
+) -> None:
     rng = random.Random(f"violating {make.__name__}")
     with_some = without = 0
     for number in range(traces):
@@ -103,7 +105,7 @@ def test_against_the_definition(make: Callable[[random.Random], Case], traces: i
     assert without or make is not small
 
 
-def test_batches_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_batch_size_does_not_change_the_listed_transactions(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = random.Random(3)
     for _ in range(100):
         steps, sets, declared = many_short_units(rng)
@@ -117,23 +119,23 @@ def test_batches_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     ("line", "expected"),
     [
         ("T:begin(m) T:end(m) T:begin(m) T:r(x) U:w(x) T:w(x) T:end(m)", [("T", 2)]),
-        # the unit is inside a transaction that is none
+        # the unit is inside a region that is no unit
         ("T:begin(n) T:begin(m) T:r(x) U:w(x) T:w(x) T:end(m) T:begin(m) T:end(m) T:end(n)", [("T", 1)]),
-        # two units in one transaction, which comes once
+        # two units in one transaction, which is listed once
         (
             "T:begin(n) T:begin(m) T:r(x) U:w(x) T:w(x) T:end(m) T:begin(m) T:r(x) U:w(x) T:w(x) T:end(m) T:end(n)",
             [("T", 1)],
         ),
-        # each of two violates
+        # both transactions violate
         ("T:begin(m) U:begin(m) T:r(x) U:w(x) T:w(x) U:w(x) U:end(m) T:end(m)", [("T", 1), ("U", 1)]),
-        # not serializable, and nobody is left and returned to
+        # not serializable, and no transaction violates
         ("T:begin(m) U:begin(m) U:r(y) T:r(x) U:w(x) T:w(y) T:end(m) U:end(m)", []),
         ("T:begin(m) T:r(x) T:end(m) U:w(x) T:begin(m) T:w(x) T:end(m)", []),
         ("T:begin(n) T:r(x) U:w(x) T:w(x) T:end(n)", []),
     ],
 )
 @pytest.mark.parametrize("method", ["patterns", "both"])
-def test_one_line_each(line: str, expected: list[tuple[str, int]], method: str) -> None:
+def test_violating_transactions_of_small_traces(line: str, expected: list[tuple[str, int]], method: str) -> None:
     steps = notation(line)
     sets, declared = {"S": ["x", "y"]}, {"m": ["S"]}
     report = atomsan.sets(built(steps), sets, declared, method=method)  # type: ignore[arg-type]
@@ -142,7 +144,7 @@ def test_one_line_each(line: str, expected: list[tuple[str, int]], method: str) 
     assert by_definition(steps, sets, declared) == set(expected)
 
 
-def test_the_steps_have_the_numbers_of_their_transactions() -> None:
+def test_witness_steps_have_their_transaction_numbers() -> None:
     line = "U:begin(n) U:end(n) T:begin(n) T:end(n) T:begin(n) T:begin(m) T:r(x) U:begin(n) U:w(x) T:w(x)"
     for method in ("patterns", "projection"):
         (finding,) = atomsan.sets(built(notation(line)), {"S": ["x"]}, {"m": ["S"]}, method=method).findings  # type: ignore[arg-type]
@@ -151,7 +153,7 @@ def test_the_steps_have_the_numbers_of_their_transactions() -> None:
         ]
 
 
-def test_interrupted_while_they_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupt_while_listing_transactions_keeps_verdicts_and_findings(monkeypatch: pytest.MonkeyPatch) -> None:
     def stop(*_: object) -> None:
         raise KeyboardInterrupt
 

@@ -165,7 +165,7 @@ def verify_witnesses(steps: Sequence[Step], trace: Trace, found: Found) -> None:
     assert found.engine.forest == 0
 
 
-# ---- exact
+# ---- pairs of events, compared exactly
 
 
 def golden() -> Iterator[Any]:
@@ -177,7 +177,7 @@ def golden() -> Iterator[Any]:
 
 
 @pytest.mark.parametrize(("text", "answers"), list(golden()))
-def test_golden(text: str, answers: dict[str, Any]) -> None:
+def test_golden_traces_give_the_expected_violations(text: str, answers: dict[str, Any]) -> None:
     pairs = sorted((a, b) for a, b in answers["violation_events"])
     regular = {(thread, number) for thread, number in answers["violating"]}
     assert answers["violations"] == len(pairs)
@@ -196,7 +196,7 @@ SHAPES: dict[str, tuple[int, dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("name", SHAPES)
-def test_generated_traces_give_what_the_definition_says(name: str) -> None:
+def test_generated_traces_agree_with_the_definition(name: str) -> None:
     count, limits = SHAPES[name]
     rng = random.Random(name)
     violated = sum(bool(compare(random_steps(rng, **limits)).pairs) for _ in range(count))
@@ -208,34 +208,34 @@ def test_generated_traces_give_what_the_definition_says(name: str) -> None:
     [
         ("T:begin T:r(x) U:w(x) T:w(x) T:end", [(2, 3)]),
         ("T:begin T:r(x) T:end U:w(x) T:w(x)", []),
-        # a write is read again: what follows depends on the reads, and on each other thread's
+        # a write after reads of several threads depends on each of them
         ("T:begin T:w(x) U:r(x) V:r(x) T:w(x) T:end", [(2, 4), (3, 4)]),
         # a second read since the write is no dependency
         ("T:begin T:r(x) U:w(x) T:r(x) T:r(x) T:end", [(2, 3)]),
         ("T:begin T:w(x) U:w(x) T:w(x) T:end", [(2, 3)]),
-        # the other knows of the region only after its write
+        # U's write comes before U is ordered after the region
         ("T:begin U:w(x) T:w(y) U:r(y) T:w(x) T:end", []),
         ("T:begin T:w(y) U:r(y) U:w(x) T:r(x) T:end", [(3, 4)]),
-        # through three threads, and one that has gone
+        # through three threads, one of them joined
         ("T:begin T:w(a) T:fork(U) U:r(a) U:w(b) V:r(b) V:join(U) V:w(c) T:r(c) T:end", [(7, 8)]),
         ("T:begin T:fork(U) U:begin U:begin U:end U:end T:join(U) T:end", [(5, 6)]),
         ("T:begin T:fork(U) U:begin U:begin T:join(U) T:end", [(3, 4)]),
         ("T:begin T:fork(U) T:join(U) T:end", []),
         ("T:begin T:post(h) U:take(h) U:post(h) T:take(h) T:take(h) T:end", [(3, 4)]),
         ("T:begin T:acq(l) T:rel(l) U:acq(l) U:rel(l) T:acq(l) T:rel(l) T:end", [(4, 5)]),
-        # a slot that is used again: what its old owner did is not its new owner's
+        # a reused slot: events of its old owner are not those of its new one
         ("M:fork(A) A:w(x) M:join(A) M:fork(B) B:begin B:w(x) M:r(x) B:w(x)", [(6, 7)]),
-        # the first reader no longer matters, the second one reads again: only its last read counts
+        # the first reader's region has ended, the second one reads again: only its last read counts
         ("A:begin A:r(x) T:begin T:w(y) B:r(y) B:r(x) A:end B:r(x) T:w(x) T:end", [(7, 8)]),
-        # nothing is told by a thread that learnt of the region after its access, even if it is told again
+        # U's write came before it was ordered after the region, so V's read of it gives no order
         ("T:begin T:w(x) U:w(y) U:r(x) V:r(y) V:w(z) T:r(z) T:end", []),
     ],
 )
-def test_one_line_each(line: str, pairs: list[tuple[int, int]]) -> None:
+def test_violating_event_pairs_of_small_traces(line: str, pairs: list[tuple[int, int]]) -> None:
     assert compare(notation(line)).pairs == pairs
 
 
-def test_a_cycle_that_does_not_follow_the_order_of_events_violates_no_transaction() -> None:
+def test_cycle_against_event_order_violates_no_transaction() -> None:
     text = (GOLDEN / "aerodrome-rho3.std").read_text()
     result = checked(DavidaChecker, flattened(built(parse_std(text)))).result
     assert (result.verdict, result.serializable, result.violations) == ("violated", False, 0)
@@ -259,7 +259,7 @@ def test_batches_of_any_size_give_the_same_answer() -> None:
 
 
 def short_lived(count: int, rng: random.Random) -> tuple[list[Step], set[int]]:
-    """A main thread whose region k forks a thread, which may write what the region reads before and after it joins."""
+    """The main thread's region k runs beside child k, which may write the location that the region reads twice."""
     steps, interfered = [], set()
     for k in range(1, count + 1):
         bad = rng.random() < 0.5
@@ -285,8 +285,8 @@ def test_thousands_of_short_lived_threads_need_few_slots() -> None:
         assert found.engine.slots_used == 2
 
 
-def test_a_slot_is_not_used_again_while_somebody_depends_on_it() -> None:
-    """The children know of the region that is open all the while: each of their writes violates it."""
+def test_slot_is_not_reused_while_a_dependency_refers_to_it() -> None:
+    """The children come after a region that stays open: it is violated when it reads what each of them wrote."""
     steps = [Step("main", "begin", "m"), Step("main", "write", "go")]
     for k in range(300):
         steps += [
@@ -303,8 +303,8 @@ def test_a_slot_is_not_used_again_while_somebody_depends_on_it() -> None:
     assert found.engine.slots_used == 602
 
 
-def test_a_thousand_open_regions_at_once() -> None:
-    """More than one mask can hold: each thread's region learns of the one before it, the first of the last."""
+def test_cycle_through_a_thousand_open_regions_is_found() -> None:
+    """More than one mask can hold. Each region is ordered after the one before it, and the first after the last."""
     count = 1000
     steps = [Step(f"T{k}", "begin", "m") for k in range(count)]
     steps += [Step("T0", "write", "x0")]
@@ -318,7 +318,7 @@ def test_a_thousand_open_regions_at_once() -> None:
     assert [step.thread for step in witness.steps] == [0] + [k for k in range(1, count) for _ in "rw"] + [0]
 
 
-def test_more_open_regions_than_one_mask_holds() -> None:
+def test_more_open_regions_than_one_mask_holds_agree_with_the_definition() -> None:
     rng = random.Random(9)
     for _ in range(8):
         threads = [f"T{k}" for k in range(150)]
@@ -333,7 +333,7 @@ def test_more_open_regions_than_one_mask_holds() -> None:
         assert compare(steps).pairs
 
 
-def test_generated_traces_of_any_size_have_the_violations_that_were_put_in() -> None:
+def test_exactly_the_injected_violations_of_large_traces_are_found() -> None:
     for seed, handovers in ((1, 0), (2, 20)):
         source = generate(
             options_for("violating", events=200_000, violations=700, seed=seed, handovers=handovers, threads=20)
@@ -352,7 +352,7 @@ def test_generated_traces_of_any_size_have_the_violations_that_were_put_in() -> 
 # ---- witnesses, grouped
 
 
-def test_the_witnesses_of_the_paper() -> None:
+def test_witnesses_of_the_papers_example_are_found() -> None:
     """Section III.B, 1): rho_1 = <tx4, tx2, tx6, tx5, tx4> and rho_2 = <tx1, tx6, tx5, tx1>."""
     trace = built(parse_std((GOLDEN / "davida-alpha1.std").read_text()))
     result = checked(DavidaChecker, flattened(trace)).result
@@ -383,7 +383,7 @@ def lost_updates(count: int, variables: int) -> Trace:
     return builder.build()
 
 
-def test_witnesses_that_look_the_same_are_one_with_a_count() -> None:
+def test_repeated_witnesses_are_grouped_and_counted() -> None:
     result = checked(DavidaChecker, flattened(lost_updates(1000, 4))).result
     assert [witness.count for witness in result.witnesses] == [250] * 4
     assert [[step.event for step in witness.steps] for witness in result.witnesses][1] == [6, 7, 8]
@@ -392,7 +392,7 @@ def test_witnesses_that_look_the_same_are_one_with_a_count() -> None:
 
 
 @pytest.mark.parametrize(("limit", "groups", "dropped"), [(100, 50, 0), (3, 3, 0), (0, 0, 500)])
-def test_beyond_the_limit_places_alone_tell_groups_apart(limit: int, groups: int, dropped: int) -> None:
+def test_beyond_the_limit_witnesses_are_grouped_by_site_only(limit: int, groups: int, dropped: int) -> None:
     engine = ViolationEngine(witnesses=True, limit=limit)
     for batch in flattened(lost_updates(500, 50)):
         engine.grow(batch.threads, batch.locations, batch.locks, batch.handovers)
@@ -402,14 +402,14 @@ def test_beyond_the_limit_places_alone_tell_groups_apart(limit: int, groups: int
     assert sum(group[2] for group in engine.groups) == 500 - dropped
 
 
-def test_sequences_of_transactions_are_told_apart() -> None:
+def test_distinct_witnesses_are_counted_by_transaction_sequence() -> None:
     """The second violation has the same transactions as the first, the third another one."""
     line = "T:begin T:r(x) T:r(y) T:r(z) U:begin U:w(x) U:w(y) U:end V:w(z) T:w(x) T:w(y) T:w(z) T:end"
     counters = checked(DavidaChecker, flattened(built(notation(line)))).result.counters
     assert (counters["witnesses"], counters["distinct_witnesses"], counters["visited"]) == (3, 2, 9)
 
 
-# ---- the contract
+# ---- stops, registration and results
 
 
 @pytest.mark.parametrize("checker_class", CHECKER_CLASSES)
@@ -419,7 +419,7 @@ def test_first_stops_at_the_first_violation(checker_class: Class) -> None:
 
 
 @pytest.mark.parametrize("checker_class", CHECKER_CLASSES)
-def test_what_was_found_stays_when_the_end_is_not_seen(checker_class: Class) -> None:
+def test_violations_found_before_a_stop_are_kept(checker_class: Class) -> None:
     checker = checker_class()
     result = checker.result(stopped="out of time")
     assert (result.verdict, result.serializable, result.reason) == ("unknown", None, "out of time")
@@ -429,23 +429,23 @@ def test_what_was_found_stays_when_the_end_is_not_seen(checker_class: Class) -> 
     assert (result.verdict, result.serializable, result.reason, result.violations) == ("violated", False, None, 10)
 
 
-def test_without_aerodrome_serializability_is_open_unless_something_violates() -> None:
+def test_serializability_is_unknown_without_aerodrome_unless_violated() -> None:
     for trace, serializable in ((atomsan.parse("T:begin T:r(x) T:end"), None), (lost_updates(1, 1), False)):
         assert checked(DavidaChecker, flattened(trace), serializability=False).result.serializable is serializable
 
 
-def test_both_are_registered_under_their_names() -> None:
+def test_both_checkers_are_registered_by_name() -> None:
     for checker_class in CHECKER_CLASSES:
         assert type(CHECKERS[checker_class.name].make()) is checker_class
 
 
-def test_an_event_without_a_site_says_so() -> None:
+def test_witness_steps_have_no_site_if_the_trace_has_none() -> None:
     batches = flattened(atomsan.parse("T:begin T:r(x) U:w(x) T:w(x) T:end"))
     (witness,) = checked(DavidaChecker, batches).result.witnesses
     assert {step.site for step in witness.steps} == {NO_SITE}
 
 
-def test_a_list_of_transactions_is_like_any_sequence() -> None:
+def test_transaction_list_supports_indexing_slicing_and_iteration() -> None:
     found = checked(RegionTrackChecker, flattened(lost_updates(5000, 1))).result.transactions
     assert isinstance(found, TransactionList)
     assert found[0] == Transaction(0, 1)

@@ -1,4 +1,4 @@
-"""From witnesses to findings: a witness in one line, what is said of it in a few."""
+"""Findings made from witnesses: patterns, explanations, fingerprints and merging."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def finding(line: str, path: str, blamed: tuple[str, int] | None = ("T", 1)) -> 
         ),
     ],
 )
-def test_patterns(line: str, path: str, pattern: str) -> None:
+def test_witness_is_matched_to_its_pattern(line: str, path: str, pattern: str) -> None:
     found = finding(f"T:begin(f) {line} T:end(f)", path)
     assert (found.pattern, found.kind, found.status, found.region) == (pattern, "atomicity", "observed", "f")
 
@@ -99,7 +99,7 @@ def test_every_pattern_can_be_matched_and_fills_its_sentence() -> None:
 # ---- explanations
 
 
-def test_the_whole_explanation() -> None:
+def test_explanation_hint_and_steps_of_a_lost_update() -> None:
     found = finding("T:begin(f) T:r(x) U:w(x) T:w(x) T:end(f)", "1 read-write 2 write-write 3 program-order")
     assert found.explanation == (
         "T reads x (the text: event 1), then U writes it (the text: event 2).",
@@ -122,7 +122,7 @@ def test_the_whole_explanation() -> None:
     ]
 
 
-def test_a_cycle_with_nobody_to_blame() -> None:
+def test_cycle_without_a_blamed_transaction_is_a_mutual_order() -> None:
     found = finding(
         "T:begin(f) U:begin(g) T:w(x) U:w(y) U:r(x) T:r(y)",
         "2 write-read 4 program-order 3 write-read 5 program-order",
@@ -142,10 +142,10 @@ def test_a_cycle_with_nobody_to_blame() -> None:
         "3 write-read 5 program-order 2 write-read 4 program-order",
         None,
     )
-    assert turned.id == found.id, "wherever one starts"
+    assert turned.id == found.id, "the id does not depend on the first step"
 
 
-def test_order_between_transactions_of_a_thread_is_said() -> None:
+def test_program_order_between_transactions_is_explained() -> None:
     found = finding(
         "T:begin(f) T:w(x) U:r(x) U:w(y) T:r(y) T:end(f)",
         "1 write-read 2 program-order 3 write-read 4 program-order",
@@ -175,11 +175,11 @@ def test_a_witness_that_does_not_lead_back_raises() -> None:
         finding("T:begin(f) T:r(x) T:w(x)", "1 program-order 2 program-order")
 
 
-def test_every_edge_has_its_words() -> None:
+def test_every_edge_kind_has_a_wording() -> None:
     assert set(EDGES) == set(Edge)
 
 
-# ---- names, fingerprints, groups
+# ---- names, fingerprints, merging
 
 
 def accounts(first: str, second: str, *, field: str = "balance", line: int = 14) -> Finding:
@@ -200,7 +200,7 @@ def accounts(first: str, second: str, *, field: str = "balance", line: int = 14)
     return found
 
 
-def test_a_fingerprint_goes_by_class_field_and_text() -> None:
+def test_fingerprint_depends_on_class_field_and_source_text() -> None:
     found = accounts("Account#1.balance", "T")
     assert found.id == accounts("Account#2.balance", "T7", line=40).id
     assert found.id != accounts("Account#1.balance", "T", field="limit").id
@@ -215,7 +215,7 @@ def test_a_fingerprint_goes_by_class_field_and_text() -> None:
     }
 
 
-def test_the_same_bug_is_one_finding() -> None:
+def test_findings_with_the_same_fingerprint_are_merged() -> None:
     first, second = accounts("Account#1.balance", "T"), accounts("Account#2.balance", "U")
     (both,) = merged([first, second])
     assert (both.count, both.witness) == (6, first.witness)
@@ -223,7 +223,7 @@ def test_the_same_bug_is_one_finding() -> None:
     assert same.count == 3
 
 
-def test_a_site_with_nothing_but_a_name() -> None:
+def test_site_with_only_a_name_is_shown_as_text() -> None:
     trace = TraceBuilder().add("T", "begin", "f").add("T", "r", "x", "12").add("U", "w", "x").add("T", "w", "x").build()
     (found,) = findings_of(
         [witness(trace, "1 read-write 2 write-write 3 program-order", ("T", 1))], TraceNames(trace), "observed"

@@ -1,4 +1,4 @@
-"""What counts and what is a note, by witnesses in one line: `T1 read x > T2 write x > T1 write x`."""
+"""Judging of violations as findings or notes, from witnesses in one line: `T1 read x > T2 write x > T1 write x`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FIELDS = {"#": judging.STRUCTURE, "$": judging.QUEUE, "*": judging.ANY_KEY, "[":
 
 
 def step(words: str, number: int) -> ShownStep:
-    """`T1@3 append A.items#`: thread, event, operation, location. The last sign says what of a container it is."""
+    """`T1@3 append A.items#`: thread, event, operation, location; its last sign is a part of a container."""
     who, operation, location = words.split()
     thread, _, event = who.partition("@")
     at = int(event) if event else number
@@ -69,7 +69,7 @@ def ours(name: str) -> bool:
 
 
 def why(given: str | Finding) -> str | None:
-    """Why a violation on data is no finding, by its steps alone."""
+    """The reason why a violation on data is no finding, judged by its steps alone."""
     violation = finding(given) if isinstance(given, str) else given
     (only,) = judge(Violations(of_sets=[violation]), Evidence(is_ours=ours))
     return only.why
@@ -78,7 +78,7 @@ def why(given: str | Finding) -> str | None:
 def why_around(
     given: Finding, regions: Mapping[int, list[Around]], again: Mapping[Look, Again] | None = None
 ) -> str | None:
-    """The same, with the regions that are open at its steps, and what was read again."""
+    """The same, with the regions that are open at its steps, and the reads that were repeated."""
     around = Surroundings([])
     around.regions |= regions
     around.again |= again or {}
@@ -92,15 +92,15 @@ def why_around(
         ("T read A.x > U write A.x > T write A.x", None),
         ("T append A.l# > U append A.l# > U append A.l# > T append A.l#", reasons.COMMUTES),
         ("T add A.s# > U add A.s# > U add A.s[ > T add A.s[", reasons.COMMUTES),
-        # somebody who puts or gets, and somebody else who does
+        # puts and gets of different threads
         ("T put q$ > U get_nowait q$ > U put q$ > T put q$", reasons.COMMUTES),
-        # what comes and goes by its own name, whoever else does
+        # adding and removing by value or key
         ("T add A.s# > U add A.s# > U discard A.s# > T discard A.s#", reasons.COMMUTES),
         ("T append A.l# > U remove A.l# > T remove A.l#", reasons.COMMUTES),
         ("T append A.l[ > U remove A.l[ > T remove A.l[", reasons.COMMUTES),
         ("T __setitem__ A.d# > U __setitem__ A.d# > U pop A.d# > T __delitem__ A.d#", reasons.COMMUTES),
         ("T setdefault A.d# > U __delitem__ A.d# > T pop A.d#", reasons.COMMUTES),
-        # but not the same key or element, nor by position, nor after a look
+        # but not of the same key or element, nor by position, nor beside a read of the size
         ("T __setitem__ A.d[ > U __setitem__ A.d[ > T __delitem__ A.d[", None),
         ("T add A.s[ > U add A.s[ > U discard A.s[ > T discard A.s[", None),
         ("T remove A.s[ > U remove A.s[ > T remove A.s[", None),
@@ -109,11 +109,11 @@ def why_around(
         ("T append A.l# > U pop A.l# > T remove A.l#", None),
         ("T len A.d# > U __setitem__ A.d# > T __setitem__ A.d#", None),
         ("T __setitem__ A.d# > U len A.d# > T __delitem__ A.d#", None),
-        # what is done rests on what was seen: the check counts, though the acts commute
+        # check-then-act: the check does not commute, though the acts do
         ("T len A.l# > U append A.l# > U append A.l# > T append A.l#", None),
         ("T in A.s[ > U add A.s[ > U add A.s# > T add A.s#", None),
         ("T look q$ > U get_nowait q$ > U get_nowait q$ > T get_nowait q$", None),
-        # of another container nothing was seen
+        # the read was of another container
         ("T write A.d[ > U read A.d[ > U append A.e# > T append A.e#", reasons.COMMUTES),
         # in the middle of a cycle too
         ("T read A.x > U write A.x > U append B.l# > V append B.l# > V write A.y > T read A.y", reasons.COMMUTES),
@@ -124,12 +124,12 @@ def why_around(
         ("T write A.x > U read A.x > U append A.l# > T len A.l#", None),
     ],
 )
-def test_by_the_steps_alone(path: str, expected: str | None) -> None:
+def test_violation_is_judged_by_its_steps(path: str, expected: str | None) -> None:
     assert why(path) == expected
 
 
 def within(given: Finding, **sets: str) -> Finding:
-    """The same, where the data of these objects is in a set that spans objects: its name."""
+    """The same finding, with the data of each object in the named set that spans objects."""
     steps = [
         replace(one, sets=(InSet(sets[one.data], frozenset({"A", "Base"})),) if one.data in sets else ())
         for one in given.witness
@@ -148,37 +148,37 @@ ACROSS = "T write A.x > U read A.x > U write B.y > T read B.y"
         ({"B": "A (set)"}, reasons.ACROSS),
     ],
 )
-def test_two_objects_of_one_set(sets: dict[str, str], expected: str | None) -> None:
+def test_violation_across_objects_counts_only_inside_one_set(sets: dict[str, str], expected: str | None) -> None:
     assert why(within(finding(ACROSS), **sets)) == expected
 
 
 @pytest.mark.parametrize(
     ("path", "expected"),
     [
-        # each reads what the other writes: nobody is left and returned to alone
+        # write skew: neither transaction alone is to blame
         ("T@0 read A.x > U@3 write A.x > U@2 read A.y > T@4 write A.y", None),
         ("T@0 read A.x > U@3 write A.x > U@2 read B.y > T@4 write B.y", reasons.ACROSS),
         ("T@0 release m > U@3 acquire m > U@2 read A.y > T@4 write A.y", reasons.NOBODY),
     ],
 )
-def test_a_cycle_that_nobody_is_to_blame_for(path: str, expected: str | None) -> None:
+def test_cycle_without_a_blamed_transaction_is_judged_by_its_data(path: str, expected: str | None) -> None:
     judged = judge(Violations(of_transactions=[finding(path, "cycle")]), Evidence(is_ours=ours))
     assert [one.why for one in judged] == [expected]
 
 
-def test_what_the_user_marked_counts_as_it_is() -> None:
+def test_violation_of_a_marked_region_is_always_a_finding() -> None:
     violation = finding("T release m > U acquire m > T acquire m")
     for is_ours in (lambda name: False, None):
         assert judge(Violations(of_transactions=[violation]), Evidence(is_ours=is_ours)) == [violation]
 
 
-# ---- with what is around the steps
+# ---- with the regions around the steps
 
 LOST = "T read A.x > U write A.x > T write A.x"
 
 
 def around(unit: Around, *inner: Around | None) -> dict[int, list[Around]]:
-    """The unit is around both accesses of T, events 0 and 2, and in it there may be something else around each."""
+    """The unit encloses both accesses of T, events 0 and 2, and an inner region may enclose each of them."""
     return {event: [unit, *([own] if own else [])] for event, own in zip((0, 2), inner, strict=True)}
 
 
@@ -199,18 +199,20 @@ GET, SET = Around("m:A.get", "function", False, 1), Around("m:A.set", "function"
         (Around("m:B.both", "function", False, 0), (GET, SET), reasons.NO_FLOW),
     ],
     ids=[
-        "calls",
-        "a round",
-        "flow",
-        "properties",
-        "other properties",
-        "its own code",
-        "its own block",
-        "a method",
-        "another's method",
+        "two calls",
+        "two calls in a loop round",
+        "dataflow",
+        "dataflow between these properties",
+        "dataflow between other properties",
+        "own code and a call",
+        "own code and own lock block",
+        "method of the object",
+        "method of another class",
     ],
 )
-def test_units_of_work(unit: Around, inner: tuple[Around | None, ...], expected: str | None) -> None:
+def test_calls_without_dataflow_are_not_one_unit_of_work(
+    unit: Around, inner: tuple[Around | None, ...], expected: str | None
+) -> None:
     in_functions = [name_of(region or unit) for region in inner]
     assert why_around(written_in(finding(LOST), in_functions), around(unit, *inner)) == expected
 
@@ -234,12 +236,12 @@ def written_in(given: Finding, functions: list[str]) -> Finding:
         (["f", "f"], None),
         (["f", "g"], None),
         (["f.<locals>.<lambda>", "g"], None),
-        # what `f` calls is no region, because somebody said that it is not atomic: it is not the code of `f` either
+        # the callee is no region because it was declared not atomic; its code does not become that of `f`
         (["g", "g"], reasons.NO_FLOW),
         (["A.get", "A.set"], reasons.NO_FLOW),
     ],
 )
-def test_code_of_what_is_no_region(functions: list[str], expected: str | None) -> None:
+def test_code_of_an_excluded_function_is_not_its_callers(functions: list[str], expected: str | None) -> None:
     unit = Around("m:f", "function", False, 0)
     assert why_around(written_in(finding(LOST), functions), around(unit, None, None)) == expected
 
@@ -258,9 +260,9 @@ SECOND = Around("m:A.handle", "function", False, 2, is_back=True)
         ([FIRST, GET], [FIRST, SET], None),  # a method of the object is around both
         ([], [], None),
     ],
-    ids=["two calls", "before it", "inside it", "one call", "one call, further in", "none"],
+    ids=["two callbacks", "callback and caller", "nested callback", "one callback", "methods in one callback", "none"],
 )
-def test_what_is_in_different_calls_by_a_library_is_not_one_step(
+def test_accesses_in_different_library_callbacks_are_not_one_unit(
     first: list[Around], last: list[Around], expected: str | None
 ) -> None:
     serve = Around("m:A.serve", "function", False, 0)
@@ -268,7 +270,7 @@ def test_what_is_in_different_calls_by_a_library_is_not_one_step(
     assert why_around(finding(LOST), {0: [serve, *first]}) is None
 
 
-def test_what_is_not_known_counts() -> None:
+def test_violation_with_unknown_surroundings_is_a_finding() -> None:
     assert why_around(finding(LOST), {}) is None
 
 
@@ -288,17 +290,17 @@ CHECKED = "T read A.x > U write A.x > T read A.x"
         ("if self.x is None:", (), ("m",), None, None),
     ],
     ids=[
-        "done right",
-        "locked the first time too",
-        "kept",
-        "kept too",
-        "written without",
-        "another lock",
-        "not taken in between",
-        "no lock",
+        "correct",
+        "first check under the lock too",
+        "value kept by assignment",
+        "value kept by walrus",
+        "written without the lock",
+        "written under another lock",
+        "lock not taken in between",
+        "second check without a lock",
     ],
 )
-def test_checked_again_under_the_lock(
+def test_only_correct_double_checked_locking_is_a_note(
     text: str,
     first: tuple[str, ...],
     writer: tuple[str, ...],
@@ -317,7 +319,7 @@ def test_checked_again_under_the_lock(
     look = Look(one.number, one.target, three.number)
     checked = Again(three.number, "if self.x is None:", steps[2].holds or ())
     assert why_around(replace(given, witness=steps), {}, {look: checked}) == expected
-    # what is read the second time must only be looked at, too
+    # the second read must be a mere check, too
     used = checked._replace(text="self.x -= 1")
     assert why_around(replace(given, witness=steps), {}, {look: used}) is None
     assert why_around(replace(given, witness=steps), {}) is None
@@ -334,9 +336,11 @@ CALL, BLOCK = Around("m:A.get", "function", True, 0), Around("m:A.get/with", "lo
         ("return self.x", [], None),
         ("x = self.x", [CALL, BLOCK], None),
     ],
-    ids=["there was nothing to return", "another call", "after it", "kept"],
+    ids=["checked in the same call", "checked in another call", "checked after the call", "value kept by assignment"],
 )
-def test_a_return_that_raised_and_is_checked_again(text: str, then: list[Around], expected: str | None) -> None:
+def test_return_that_raised_and_check_under_the_lock_is_a_note(
+    text: str, then: list[Around], expected: str | None
+) -> None:
     given = finding(CHECKED)
     one, two, three = given.witness
     steps = (
@@ -351,7 +355,7 @@ def test_a_return_that_raised_and_is_checked_again(text: str, then: list[Around]
 
 
 @pytest.mark.parametrize("text", ["while self.x is None:", "return self.x"])
-def test_what_counts_as_a_look(text: str) -> None:
+def test_reads_in_conditions_and_returns_are_looks(text: str) -> None:
     given = finding(CHECKED)
     one, two, three = given.witness
     looked = replace(one, site=one.site and replace(one.site, text=text))
@@ -363,7 +367,7 @@ def test_what_counts_as_a_look(text: str) -> None:
     ("unit", "expected"),
     [("m:A.move", None), ("m:Base.move", None), ("m:D.move", reasons.NO_FLOW), ("m:f", reasons.NO_FLOW)],
 )
-def test_a_method_of_who_has_the_set_is_a_unit_on_all_of_it(unit: str, expected: str | None) -> None:
+def test_method_of_the_sets_owner_is_a_unit_on_the_whole_set(unit: str, expected: str | None) -> None:
     lost = finding("T read B.y > U write B.y > T write B.y")
     inner = (Around("m:B.get", "function", False, 1), Around("m:B.set", "function", False, 2))
     regions = around(Around(unit, "function", False, 0), *inner)

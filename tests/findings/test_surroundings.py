@@ -1,4 +1,4 @@
-"""The locks held at the steps of a finding, and the hint that follows: a trace in a few lines, the answer in one."""
+"""Locks held at the steps of a finding, and the hints derived from them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def locks(found: Finding) -> list[tuple[str, ...] | None]:
     return [step.locks for step in found.witness]
 
 
-# ---- which locks
+# ---- held locks
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,14 @@ def locks(found: Finding) -> list[tuple[str, ...] | None]:
             [("a",), ("a",), ("a", "b"), ()],
         ),
     ],
-    ids=["over both", "two", "in order", "re-entrant", "its own", "others"],
+    ids=[
+        "over both accesses",
+        "two locks",
+        "order of acquisition",
+        "re-entrant",
+        "steps on locks",
+        "locks of both threads",
+    ],
 )
 def test_locks_held_at_the_steps(line: str, held: list[tuple[str, ...]]) -> None:
     found = only(line)
@@ -55,7 +62,7 @@ def test_locks_held_at_the_steps(line: str, held: list[tuple[str, ...]]) -> None
     assert [step["locks"] for step in found.to_dict()["witness"]] == [list(names) for names in held]
 
 
-def test_a_loop_is_no_lock() -> None:
+def test_asyncio_loop_is_not_listed_as_a_lock() -> None:
     builder = TraceBuilder()
     builder.symbols.locks.intern("loop", kind="loop")
     builder.symbols.locks.intern("a")
@@ -65,14 +72,14 @@ def test_a_loop_is_no_lock() -> None:
     assert locks(found) == [("a",), (), ("a",)]
 
 
-def test_where_there_are_no_locks_that_is_known_without_looking() -> None:
+def test_trace_without_locks_needs_no_second_pass() -> None:
     line = CHECKED.replace("T:acq(a) ", "").replace(" T:rel(a)", "")
     for given in (atomsan.parse(line), io.BytesIO(line.encode())):
         (found,) = atomsan.check(given).findings
         assert locks(found) == [()] * 3
 
 
-def test_what_can_be_read_only_once_does_not_tell_the_locks(tmp_path: Path) -> None:
+def test_locks_are_unknown_for_a_stream_read_once(tmp_path: Path) -> None:
     path = tmp_path / "t.std"
     atomsan.parse(CHECKED).save(path)
     assert locks(atomsan.check(path).findings[0]) == [("a",), (), ("a",)]
@@ -84,8 +91,8 @@ def test_what_can_be_read_only_once_does_not_tell_the_locks(tmp_path: Path) -> N
     )
 
 
-def test_a_trace_that_was_repaired(tmp_path: Path) -> None:
-    """Events count as the input has them, and locks as the repaired trace has them."""
+def test_repaired_trace_keeps_event_numbers_and_shows_repaired_locks(tmp_path: Path) -> None:
+    """Events are numbered as in the input; locks are those of the repaired trace."""
     path = tmp_path / "t.std"
     path.write_text(
         "U|acq(a)|1\nT|rel(a)|2\nT|acq(a)|3\nT|begin(f)|4\nT|r(x)|5\nU|rel(a)|6\nT|acq(a)|7\nU|w(x)|8\nT|w(x)|9\n"
@@ -96,7 +103,7 @@ def test_a_trace_that_was_repaired(tmp_path: Path) -> None:
     assert [(step.event, step.locks) for step in found.witness] == [(4, ()), (7, ()), (8, ("a",))]
 
 
-def test_a_trace_under_a_specification() -> None:
+def test_specification_does_not_change_events_and_locks() -> None:
     line = "T:begin(out) T:begin(out) T:acq(a) T:begin(f) T:r(x) U:w(x) T:w(x) T:end(f) T:rel(a) T:end(out) T:end(out)"
     (found,) = atomsan.check(atomsan.parse(line), spec=Specification(not_atomic=("out",))).findings
     assert [(step.event, step.locks) for step in found.witness] == [(4, ("a",)), (5, ()), (6, ("a",))]
@@ -119,7 +126,7 @@ def held_by_counting(trace: Trace) -> list[tuple[str, ...]]:
 
 
 @pytest.mark.parametrize("size", [1, 7, 1000])
-def test_any_trace_in_any_batches(size: int) -> None:
+def test_held_locks_agree_with_counting_in_any_batch_size(size: int) -> None:
     rng = random.Random(size)
     for _ in range(300):
         builder = TraceBuilder()
@@ -139,7 +146,7 @@ def test_any_trace_in_any_batches(size: int) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 2, 7, 1000])
-def test_the_first_read_after_a_look_in_any_batches(size: int) -> None:
+def test_first_read_after_a_look_is_found_in_any_batch_size(size: int) -> None:
     rng = random.Random(size)
     found = 0
     for _ in range(300):
@@ -172,7 +179,7 @@ def test_the_first_read_after_a_look_in_any_batches(size: int) -> None:
     assert found > 100
 
 
-def test_a_hundred_thousand_locks_held_at_once() -> None:
+def test_100000_locks_can_be_held_at_once() -> None:
     builder = TraceBuilder()
     for number in range(100_000):
         builder.add("T", "acquire", f"l{number}")
@@ -187,7 +194,7 @@ def test_a_hundred_thousand_locks_held_at_once() -> None:
 
 
 def stopped_in_the_last_pass(path: Path, timeout: float | None, stop: type[BaseException] | None) -> Report:
-    """A check whose pass for the locks is where the time is up, or somebody presses Ctrl-C."""
+    """A check that times out or is interrupted in its second pass, the one for locks."""
     passes = 0
 
     @contextmanager
@@ -207,7 +214,7 @@ def stopped_in_the_last_pass(path: Path, timeout: float | None, stop: type[BaseE
     ("timeout", "stop", "why"),
     [(None, KeyboardInterrupt, "interrupted"), (0.5, KeyboardInterrupt, "out of time"), (0.5, None, "out of time")],
 )
-def test_whoever_stops_it_gets_the_findings(
+def test_findings_survive_a_stop_in_the_lock_pass(
     tmp_path: Path, timeout: float | None, stop: type[BaseException] | None, why: str
 ) -> None:
     path = tmp_path / "t.std"
@@ -311,7 +318,7 @@ def hinted(line: str) -> str | None:
         ),
     ],
 )
-def test_hints(line: str, hint: str) -> None:
+def test_hint_says_where_to_hold_which_lock(line: str, hint: str) -> None:
     assert hinted(line) == hint
 
 
@@ -322,12 +329,12 @@ def test_hints(line: str, hint: str) -> None:
         ("T:acq(a) ", "no lock is held at all of these steps: hold one lock "),
     ],
 )
-def test_hints_where_nobody_is_to_blame(locks: str, hint: str) -> None:
+def test_hint_for_a_cycle_without_a_blamed_transaction(locks: str, hint: str) -> None:
     line = f"{locks}T:begin(f) U:begin(g) T:w(x)@12 U:w(y)@20 U:r(x)@22 T:r(y)@14"
     assert hinted(line) == f"{hint}over lines 12 to 14 of bank.py, and over lines 20 to 22 of bank.py"
 
 
-def test_a_cycle_under_a_lock_that_is_given_up() -> None:
+def test_hint_for_a_cycle_under_a_lock_released_in_between() -> None:
     (found,) = atomsan.check(atomsan.parse("T:begin(f) U:begin(g) T:w(x) U:w(y) U:r(x) T:r(y)"), "velodrome").findings
     (locked,) = with_locks([found], {event: (Hold("a", event),) for event in range(6)})
     assert locked.hint is not None

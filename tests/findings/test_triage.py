@@ -1,4 +1,4 @@
-"""The table after a run: what makes the most findings, and the line for the specification that changes it."""
+"""The triage table after a run: the noisiest regions, and the lines for the specification that change them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def path_of(location: str) -> str:
 
 
 def parsed(line: str) -> dict[str, Any]:
-    """A line of the table is one of a specification."""
+    """A line of the table, parsed as a specification."""
     return tomllib.loads(line.replace("[sets] ", "[sets]\n"))
 
 
@@ -45,7 +45,7 @@ INSIDE = "T read A#1.x > U write A#1.x > U write A#1.y > T read A#1.y"
 ACROSS_OBJECTS = "T write A#1.x > U read A#1.x > U read B#4.y > T write B#4.y"
 
 
-def test_findings_come_first_and_the_noisiest_of_them() -> None:
+def test_findings_come_before_notes_and_the_noisiest_first() -> None:
     rows = triage(
         [finding(INSIDE, "m:f", 3), finding(INSIDE, "m:g", 5), finding("T read A#1.x > U write A#1.x > T read A#1.x")],
         [finding(ACROSS_OBJECTS, "m:h", 100, ACROSS), finding(ACROSS_OBJECTS, "m:i", 200, COMMUTES)],
@@ -64,7 +64,7 @@ def test_findings_come_first_and_the_noisiest_of_them() -> None:
     ]
 
 
-def test_there_is_a_most_of_rows() -> None:
+def test_table_is_limited_to_ten_rows_and_five_merges() -> None:
     found = [finding(INSIDE, f"m:f{number}") for number in range(50)]
     notes = [finding(ACROSS_OBJECTS, f"m:g{number}", why=ACROSS) for number in range(50)]
     rows = triage(found, notes)
@@ -80,7 +80,7 @@ def test_there_is_a_most_of_rows() -> None:
         ('m:"', ['m:"']),
     ],
 )
-def test_what_excludes(region: str, expected: list[str]) -> None:
+def test_exclude_line_names_the_region(region: str, expected: list[str]) -> None:
     (row,) = triage([finding(INSIDE, region)])
     assert parsed(row.exclude or "") == {"not_atomic": expected}
 
@@ -88,33 +88,33 @@ def test_what_excludes(region: str, expected: list[str]) -> None:
 @pytest.mark.parametrize(
     ("path", "divided", "held", "expected"),
     [
-        # nobody holds anything: the region counts over all that it touches, and the others stay what they are
+        # no object holds the other: the region is marked atomic, and the default for the others is kept
         (ACROSS_OBJECTS, {}, {}, {"atomic": ["m:f"], "default": "functions"}),
         (ACROSS_OBJECTS, {}, {"C.a": ["A"]}, {"atomic": ["m:f"], "default": "functions"}),
-        # one holds the other, whichever way round
+        # one object holds the other, in either direction
         (ACROSS_OBJECTS, {}, {"A.log": ["C", "B"]}, {"sets": {"A": ["*", "log.*"]}}),
         (ACROSS_OBJECTS, {}, {"B.owner": ["A"]}, {"sets": {"B": ["*", "owner.*"]}}),
-        # and was divided before: the set of the field that is touched grows
+        # and its class was split before: the set of the accessed field grows
         (ACROSS_OBJECTS, {"A": ["x", "z"]}, {"A.log": ["B"]}, {"sets": {"A": ["x", "z", "log.*"]}}),
         (ACROSS_OBJECTS, {"A:n": ["x"], "A": ["z"]}, {"A.log": ["B"]}, {"sets": {"A:n": ["x", "log.*"]}}),
         (ACROSS_OBJECTS, {"A": ["z"]}, {"A.log": ["B"]}, {"sets": {"A:x": ["log.*", "x"]}}),
-        # somebody else holds both
+        # a third object holds both
         (ACROSS_OBJECTS, {}, {"Bank.as": ["A"], "Bank.b": ["B"]}, {"sets": {"Bank": ["as.*", "b.*"]}}),
         (ACROSS_OBJECTS.replace("B#4", "A#4"), {}, {"Bank.as": ["A"]}, {"sets": {"Bank": ["as.*"]}}),
-        # one object, whose class was divided
+        # one object, whose class was split
         (INSIDE, {"A": ["x"]}, {}, {"sets": {"A": ["x", "y"]}}),
         (INSIDE, {"A": ["z"]}, {}, {"sets": {"A:x-y": ["x", "y"]}}),
         (INSIDE, {"A": ["x", "z"], "A:log": ["y"]}, {}, {"sets": {"A": ["x", "z", "y"]}}),
         (INSIDE, {"*:some": ["y"]}, {}, {"sets": {"*:some": ["y", "x"]}}),
     ],
 )
-def test_what_merges(path: str, divided: Any, held: Any, expected: Any) -> None:
+def test_merge_line_for_data_across_sets(path: str, divided: Any, held: Any, expected: Any) -> None:
     (row,) = triage([], [finding(path, why=ACROSS)], divided, held)
     assert parsed(row.merge or "") == expected
     assert (row.findings, row.notes) == (0, 1)
 
 
-# ---- the lines, taken at their word
+# ---- the suggested lines, applied to recorded programs
 
 HEAD = """
 import mmap, threading, time
@@ -266,7 +266,7 @@ def as_spec(line: str) -> str:
     return line.replace("[sets] ", "[sets]\n")
 
 
-def test_two_objects_under_two_locks() -> None:
+def test_merge_line_turns_a_note_on_two_objects_into_a_finding() -> None:
     content = run(TWO_OBJECTS)
     assert shown(content) == (set(), {"app:change"})
     (row,) = content["triage"]
@@ -288,19 +288,19 @@ def test_two_objects_under_two_locks() -> None:
         (BOTH_ARE_HELD, "app:Bank.move", {"Bank": ["accounts.*", "log.*"]}),
     ],
 )
-def test_objects_that_one_object_holds(text: str, region: str, merge: dict[str, list[str]]) -> None:
+def test_merge_line_of_held_objects_names_their_holder(text: str, region: str, merge: dict[str, list[str]]) -> None:
     content = run(text)
     assert shown(content) == (set(), {region})
     (row,) = content["triage"]
     assert parsed(row["merge"]) == {"sets": merge}
-    # the trace does not have what the fields hold yet
+    # which objects the fields hold is recorded only under a specification with such paths
     (warning,) = of_sets(as_spec(row["merge"])).warnings
     assert "was not recorded" in warning
     assert shown(run(text, as_spec(row["merge"]))) == ({region}, set())
     assert [finding.region for finding in of_sets(as_spec(row["merge"])).findings] == [region]
 
 
-def test_two_fields_and_a_class_that_is_divided_and_merged_again() -> None:
+def test_split_line_silences_a_finding_and_merge_line_restores_it() -> None:
     content = run(TWO_FIELDS)
     assert shown(content) == ({"app:Account.move"}, set())
     (row,) = content["triage"]
@@ -316,7 +316,7 @@ def test_two_fields_and_a_class_that_is_divided_and_merged_again() -> None:
     assert shown(run(TWO_FIELDS, as_spec(row["merge"])))[0] == {"app:Account.move"}
 
 
-def test_what_is_excluded_is_not_taken_for_the_code_of_its_caller() -> None:
+def test_excluded_function_does_not_count_as_code_of_its_caller() -> None:
     (row,) = run(TWO_FIELDS)["triage"]
     content = run(TWO_FIELDS, as_spec(row["exclude"]))
     assert content["findings"] == []
@@ -324,23 +324,23 @@ def test_what_is_excluded_is_not_taken_for_the_code_of_its_caller() -> None:
     assert of_sets(as_spec(row["exclude"])).findings == []
 
 
-def test_all_data_is_a_set_only_where_somebody_marked_a_region() -> None:
+def test_set_of_all_data_exists_only_with_a_marked_region() -> None:
     run(TWO_OBJECTS)
     assert "*" not in (of_sets('not_atomic = ["app:look"]').sets or {})
-    # the order of its two reads is not changed by what `change` does to one object at a time
+    # `change` updates one object at a time, so that `look` fits between its two updates
     assert (of_sets('atomic = ["app:look"]').sets or {})["*"].serializable is True
     ran = process("sets", "t.atomtrace", "--atomic", "app:change", "--format", "json")
     assert ran.code == 1
     assert json.loads(ran.out)["sets"]["*"]["serializable"] is False
 
 
-def test_no_table_where_there_is_nothing_to_say() -> None:
+def test_no_table_without_findings_and_notes() -> None:
     content = run("print('nothing')")
     assert "triage" not in content
     assert "specification" not in content["text"]
 
 
-def test_merges_are_shown_with_the_notes() -> None:
+def test_merge_lines_are_shown_only_with_notes() -> None:
     note = finding(ACROSS_OBJECTS, why=ACROSS)
     report = replace(atomsan.check(atomsan.parse("T:r(x)")), notes=[note], sets={})
     assert "across sets" not in render([report])

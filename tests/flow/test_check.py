@@ -1,4 +1,4 @@
-"""`atomsan.check`: every way to say what is to be checked, and the golden answers."""
+"""`atomsan.check`: every kind of input and option, and the golden answers."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def expected(answers: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
-def test_the_golden_answers(path: Path) -> None:
+def test_golden_traces_give_the_expected_answers(path: Path) -> None:
     answers = json.loads(path.with_suffix(".json").read_text())
     for algorithm in ("auto", "davida", "regiontrack"):
         report = atomsan.check(path, algorithm)
@@ -58,7 +58,7 @@ def test_the_golden_answers(path: Path) -> None:
         assert bool(report.findings) == (not answers["serializable"])
 
 
-def test_the_random_golden_answers() -> None:
+def test_random_golden_traces_give_the_expected_answers() -> None:
     for row in RANDOM:
         trace = atomsan.parse(row["trace"], format="std")
         for algorithm in ("auto", "regiontrack"):
@@ -86,7 +86,7 @@ def test_every_witness_of_every_checker_can_be_explained() -> None:
             assert not (finding.witness and finding.hint is None and finding.kind == "atomicity")
 
 
-def test_under_a_specification_it_is_as_if_the_regions_were_not_there() -> None:
+def test_not_atomic_regions_are_treated_as_absent() -> None:
     rng = random.Random(4)
     for _ in range(200):
         whole, without = TraceBuilder(), TraceBuilder()
@@ -102,10 +102,10 @@ def test_under_a_specification_it_is_as_if_the_regions_were_not_there() -> None:
         assert facts(under) == facts(atomsan.check(without.build()))
 
 
-# ---- ways in
+# ---- inputs, algorithms and options
 
 
-def test_a_trace_a_path_a_stream_a_source(tmp_path: Path) -> None:
+def test_accepts_a_trace_a_path_a_stream_or_a_source(tmp_path: Path) -> None:
     trace = atomsan.parse(LOST)
     path = tmp_path / "t.std"
     trace.save(path)
@@ -116,7 +116,7 @@ def test_a_trace_a_path_a_stream_a_source(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("first", [True, False])
-def test_a_cycle_that_nobody_is_to_blame_for(tmp_path: Path, first: bool) -> None:
+def test_cycle_without_a_blamed_transaction_is_a_finding(tmp_path: Path, first: bool) -> None:
     path = tmp_path / "t.std"
     atomsan.parse(CYCLE).save(path)
     for given in (path, io.BytesIO(path.read_bytes()), atomsan.parse(CYCLE)):
@@ -125,14 +125,14 @@ def test_a_cycle_that_nobody_is_to_blame_for(tmp_path: Path, first: bool) -> Non
         (finding,) = report.findings
         assert (finding.kind, finding.pattern) == ("cycle", "mutual order")
         assert {step.thread for step in finding.witness} == {"T", "U"}
-        assert set(report.results) == {"aerodrome", "davida"}, "what shows the cycle decides nothing"
+        assert set(report.results) == {"aerodrome", "davida"}, "the checker that shows the cycle decides nothing"
 
 
 @pytest.mark.parametrize("first", [True, False])
 @pytest.mark.parametrize(
     "algorithm", [["davida"], ["regiontrack"], ["regiontrack", "aerodrome"], ["davida", "velodrome"]]
 )
-def test_whoever_knows_of_a_cycle_has_it_shown(tmp_path: Path, algorithm: list[str], first: bool) -> None:
+def test_cycle_is_shown_with_any_algorithm_that_detects_it(tmp_path: Path, algorithm: list[str], first: bool) -> None:
     path = tmp_path / "t.std"
     atomsan.parse(CYCLE).save(path)
     for given in (path, atomsan.parse(CYCLE)):
@@ -143,15 +143,15 @@ def test_whoever_knows_of_a_cycle_has_it_shown(tmp_path: Path, algorithm: list[s
 
 
 @pytest.mark.parametrize("algorithm", ["davida", "regiontrack", "aerodrome"])
-def test_a_cycle_where_nobody_can_show_it_is_a_finding_too(algorithm: str) -> None:
-    """AeroDrome alone is asked for its speed; a stream cannot be read again; and somebody may not want it."""
+def test_cycle_without_a_witness_is_a_finding_too(algorithm: str) -> None:
+    """AeroDrome alone is chosen for speed, a stream cannot be read again, and `explain=False` asks for no witness."""
     given = atomsan.parse(CYCLE) if algorithm == "aerodrome" else io.BytesIO(CYCLE.encode())
     for report in (atomsan.check(given, algorithm), atomsan.check(atomsan.parse(CYCLE), algorithm, explain=False)):
         (finding,) = report.findings
         assert (finding.kind, finding.witness) == ("cycle", ())
 
 
-def test_first_stops_at_the_first() -> None:
+def test_first_stops_at_the_first_violation() -> None:
     trace = atomsan.parse(f"{LOST} {LOST} {LOST.replace('x', 'y')}")
     assert atomsan.check(trace).violations == 3
     for algorithm in ("auto", "davida"):
@@ -166,7 +166,7 @@ def test_the_same_violation_many_times_is_one_finding() -> None:
     assert finding.first_event == 3
 
 
-def test_several_algorithms_in_one_pass() -> None:
+def test_several_algorithms_give_one_report() -> None:
     report = atomsan.check(atomsan.parse(LOST), ["velodrome", "davida", "davida"])
     assert report.algorithm == "velodrome, davida"
     assert set(report.results) == {"velodrome", "davida"}
@@ -174,7 +174,7 @@ def test_several_algorithms_in_one_pass() -> None:
     assert [finding.count for finding in report.findings] == [1]
 
 
-def test_a_specification_from_a_file(tmp_path: Path) -> None:
+def test_specification_may_be_a_file_or_an_object(tmp_path: Path) -> None:
     path = tmp_path / "spec.toml"
     path.write_text("not_atomic = ['f']")
     assert atomsan.check(atomsan.parse(LOST), spec=path).verdict == "holds"
@@ -192,18 +192,18 @@ def test_events_are_numbered_as_in_the_input() -> None:
     assert report.trace.events == 7
 
 
-def test_splitting_at_waits() -> None:
+def test_split_at_waits_ends_the_region_at_a_wait() -> None:
     line = "T:begin(f) T:r(x) U:w(x) U:post(h) T:take(h) T:w(x) T:end(f)"
     assert atomsan.check(atomsan.parse(line)).verdict == "violated"
     assert atomsan.check(atomsan.parse(line), split_at_waits=True).verdict == "holds"
 
 
-def test_an_unknown_algorithm() -> None:
+def test_unknown_algorithm_is_refused() -> None:
     with pytest.raises(InputError, match="unknown algorithm 'frob': it is one of auto, "):
         atomsan.check(atomsan.parse(LOST), "frob")
 
 
-def test_regions_without_a_witness_are_counted_by_region() -> None:
+def test_violations_without_a_witness_are_counted_by_region() -> None:
     line = " ".join([LOST, LOST.replace("T:", "V:").replace("(f)", "(g)"), LOST])
     report = atomsan.check(atomsan.parse(line), "regiontrack")
     assert {finding.region: (finding.count, finding.first_event) for finding in report.findings} == {

@@ -1,4 +1,4 @@
-"""What counts in a recorded program: regions that we chose ourselves, and those that the user marked."""
+"""Findings and notes of recorded programs, in regions that AtomSan chose and in regions that the user marked."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ def regions(report: Report) -> tuple[list[str], list[str]]:
 
 
 @pytest.mark.parametrize("origin", ["foreign", "annotated"])
-def test_where_somebody_said_so_locks_count(origin: str) -> None:
+def test_lock_order_in_a_declared_region_is_a_finding(origin: str) -> None:
     report = atomsan.check(recorded(LOCKED_TWICE, {"f": origin}))
     assert report.verdict == "violated"
     assert regions(report) == (["f"], [])
 
 
-def test_in_a_region_of_ours_the_order_of_locks_is_a_note() -> None:
+def test_lock_order_in_a_chosen_region_is_a_note() -> None:
     report = atomsan.check(recorded(LOCKED_TWICE, {"f": "function"}))
     assert report.verdict == "violated"
     assert regions(report) == ([], ["f"])
@@ -53,32 +53,32 @@ def test_in_a_region_of_ours_the_order_of_locks_is_a_note() -> None:
     assert report.to_dict()["notes"][0]["why"] == report.notes[0].why
 
 
-def test_data_is_a_finding() -> None:
+def test_lost_update_in_a_chosen_region_is_a_finding() -> None:
     report = atomsan.check(recorded(LOST_UPDATE, {"f": "function"}))
     assert [(finding.region, finding.pattern) for finding in report.findings] == [("f", "lost update")]
 
 
-def test_appends_commute() -> None:
+def test_appends_are_a_note_on_the_structure_and_a_finding_on_an_element() -> None:
     structure = {"class": "C.items", "field": "<structure>"}
     assert regions(atomsan.check(recorded(APPENDS, {"f": "function"}, **structure))) == ([], ["f"])
     element = {"class": "C.items", "field": "[...]"}
     assert regions(atomsan.check(recorded(APPENDS, {"f": "function"}, **element))) == (["f"], [])
 
 
-def test_a_key_that_stands_for_all_is_a_note() -> None:
+def test_violation_on_the_any_key_location_is_no_finding() -> None:
     whole = {"class": "C.items", "field": "<any key>"}
     assert regions(atomsan.check(recorded(LOST_UPDATE, {"f": "function"}, **whole)))[0] == []
 
 
-def test_the_specification_marks_too() -> None:
+def test_specification_can_mark_a_region() -> None:
     trace = recorded(LOCKED_TWICE, {"f": "function"})
     assert regions(atomsan.check(trace, spec=Specification(atomic=("f",)))) == (["f"], [])
 
 
-def test_a_marked_region_inside_one_of_ours() -> None:
+def test_marked_region_inside_a_chosen_one_is_reported_once() -> None:
     inside = LOCKED_TWICE.replace("T:begin(f)", "T:begin(g) T:begin(f)") + " T:end(g)"
     report = atomsan.check(recorded(inside, {"g": "function", "f": "annotated"}))
-    assert regions(report) == (["f"], [])  # and not once more as a note on `g`, which has it inside
+    assert regions(report) == (["f"], [])  # and not also as a note on `g` around it
 
 
 def test_the_innermost_region_around_both_accesses_is_named() -> None:
@@ -88,14 +88,14 @@ def test_the_innermost_region_around_both_accesses_is_named() -> None:
 
 
 def stopped_in(monkeypatch: pytest.MonkeyPatch, number: int, spec: Specification | None = None) -> Report:
-    """Of a check in which somebody presses Ctrl-C, in one of the passes over the trace."""
+    """The report of a check that is interrupted in one of its passes over the trace."""
     passes = 0
     batches = OpenedTrace.batches
 
     def stop(source: OpenedTrace) -> Iterator[Batch]:
         nonlocal passes
         passes += 1
-        # what the first one has seen by then is what there is to judge
+        # the first pass is interrupted after its events, so that there is something to judge
         if passes != number or number == 1:
             yield from batches(source)
         if passes == number:
@@ -146,12 +146,12 @@ def test_nothing_is_called_harmless_because_the_check_was_stopped(
         stopped.append(number)
         assert report.stopped == "interrupted"
         assert not [note for note in report.notes if note.id in counting and note.why != UNDECIDED], number
-    # the checkers, learning, all data as one set, what is around the steps; the first and the last for what is marked
+    # passes: checkers, learning, all data as one set, surroundings; for a marked region the first and last once more
     assert stopped == ([1, 2, 3, 4] if spec is None else [1, 2, 3, 4, 5, 6])
 
 
-def test_the_look_at_sets_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The second pass: what the checkers saw of data alone is a finding, the rest is left open, and shown."""
+def test_interrupt_of_the_set_pass_leaves_undecided_notes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second pass: violations on data alone are findings; all others stay undecided, and are shown."""
     report = stopped_in(monkeypatch, 2)
     assert regions(report)[0] == ["f"]
     assert {note.why for note in report.notes} == {UNDECIDED}
@@ -162,8 +162,8 @@ def test_the_look_at_sets_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "undecided" not in render([atomsan.check(everything())], with_notes=True)
 
 
-def test_the_check_of_what_was_learned_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
-    """That reads no trace: it has kept what it needs."""
+def test_interrupt_while_checking_extracts_leaves_undecided_notes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """This check reads extracts of the trace that were kept, not the trace."""
 
     def stop(*_: object) -> None:
         raise KeyboardInterrupt
@@ -176,13 +176,13 @@ def test_the_check_of_what_was_learned_is_stopped(monkeypatch: pytest.MonkeyPatc
     assert (of_sets.stopped, of_sets.verdict, of_sets.reason) == ("interrupted", "unknown", "interrupted")
 
 
-def test_out_of_time_everywhere() -> None:
+def test_timeout_leaves_only_undecided_notes() -> None:
     report = atomsan.check(everything(), timeout=1e-9)
     assert report.stopped == "out of time"
     assert {note.why for note in report.notes} <= {UNDECIDED}
 
 
-def test_steps_have_the_numbers_of_transactions_in_every_report() -> None:
+def test_transaction_numbers_are_the_same_in_every_report() -> None:
     """Transactions without an access to shared data count, too."""
     trace = recorded(
         "T:begin(e) T:end(e) T:begin(e) T:r(y) T:end(e) T:begin(f) T:begin(e) T:r(x) U:w(x) T:w(x) T:end(e) T:end(f)",

@@ -1,4 +1,4 @@
-"""Plans: which passes are made, in which order, and what an interrupt leaves."""
+"""Plans: selection and order of passes, and their results after an interrupt."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ FIRST: Pass[State] = Pass("first", lambda state: "1")
 THIRD: Pass[State] = Pass("third", lambda state: state.first + state.second + "3")
 
 
-def test_passes_are_made_in_order_and_give_what_they_say() -> None:
+def test_passes_run_in_order_and_store_their_results() -> None:
     state = State()
     plan = [FIRST, Pass("second", lambda state: state.first + "2", needs=(State.has_first,)), THIRD]
     assert execute(plan, state, Monitor()) == ["first", "second", "third"]
     assert state == State("1", "12", "1123")
 
 
-def test_a_pass_whose_needs_are_not_met_is_left_out() -> None:
+def test_pass_with_unmet_needs_is_skipped() -> None:
     state = State()
     plan = [Pass("first", lambda state: "1", needs=(State.has_second,)), THIRD]
     assert execute(plan, state, Monitor()) == ["third"]
     assert state == State(third="3")
 
 
-def test_no_pass_begins_after_one_that_was_stopped() -> None:
+def test_no_pass_starts_after_a_stopped_one() -> None:
     monitor = Monitor()
 
     def stopped(state: State) -> str:
@@ -54,7 +54,7 @@ def test_no_pass_begins_after_one_that_was_stopped() -> None:
     assert state == State(first="as far as it came")
 
 
-def test_an_interrupt_between_passes_ends_the_plan() -> None:
+def test_interrupt_in_a_pass_ends_the_plan() -> None:
     def interrupted(state: State) -> str:
         raise KeyboardInterrupt
 
@@ -63,7 +63,7 @@ def test_an_interrupt_between_passes_ends_the_plan() -> None:
     assert (monitor.stopped, state) == (INTERRUPTED, State(first="1"))
 
 
-def test_other_errors_pass_through() -> None:
+def test_other_exceptions_propagate() -> None:
     def fails(state: State) -> str:
         raise ValueError("no")
 

@@ -35,7 +35,7 @@ def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize("live", [False, True])
-def test_run_gives_the_report_and_how_the_program_ended(program: Path, live: bool) -> None:
+def test_run_returns_findings_and_the_exit_code(program: Path, live: bool) -> None:
     report = atomsan.run(program, "3", live=live)
     assert [(finding.pattern, finding.status) for finding in report.findings] == [("lost update", "observed")]
     assert report.findings[0].region == "bank:Account.deposit"
@@ -43,7 +43,7 @@ def test_run_gives_the_report_and_how_the_program_ended(program: Path, live: boo
     assert (report.program.exit, report.program.signal) == (3, None)
 
 
-def test_run_of_a_module_and_of_code(program: Path) -> None:
+def test_run_accepts_a_module_or_code(program: Path) -> None:
     assert atomsan.run(None, "0", module="bank").findings
     assert not atomsan.run(code="import time; time.sleep(0)").findings
 
@@ -57,7 +57,7 @@ def test_run_keeps_the_trace(program: Path) -> None:
     atomsan.run(program, "0", keep="kept.atomtrace", force=True)
 
 
-def test_run_under_a_specification(program: Path) -> None:
+def test_run_applies_a_specification(program: Path) -> None:
     Path("spec.toml").write_text('not_atomic = ["bank:Account.deposit"]')
     assert not atomsan.run(program, "0", spec="spec.toml").findings
 
@@ -72,7 +72,7 @@ def test_run_under_a_specification(program: Path) -> None:
         (("bank.py", "0"), {"live": True, "keep": "kept.atomtrace"}, "keeps no trace"),
     ],
 )
-def test_run_refuses_what_it_cannot_run(
+def test_run_refuses_invalid_arguments(
     program: Path, arguments: tuple[str, ...], options: dict[str, object], message: str
 ) -> None:
     with pytest.raises(atomsan.InputError, match=message):

@@ -1,4 +1,4 @@
-"""`atomsan.sets`: each atomic set by itself, against the definitions, the golden answers and recorded programs."""
+"""`atomsan.sets`: the verdict of each atomic set, against the definitions and the golden answers."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def answer(report: atomsan.Report) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
-def test_the_golden_answers(path: Path) -> None:
+def test_golden_traces_give_the_expected_answers(path: Path) -> None:
     given = json.loads(path.with_suffix(".json").read_text())
     report = atomsan.sets(path, given["sets"], given["declared"])
     assert answer(report) == given["atomic_sets"]
@@ -50,8 +50,8 @@ def test_the_golden_answers(path: Path) -> None:
     assert bool(report.findings) == (not given["atomic_sets"]["serializable"])
 
 
-def test_generated_traces() -> None:
-    """Symbols, units, both engines and the report, at once."""
+def test_generated_traces_agree_with_the_oracle() -> None:
+    """Symbols, units, both engines and the report together."""
     rng = random.Random(5)
     broken = 0
     for _ in range(2000):
@@ -73,8 +73,8 @@ def test_generated_traces() -> None:
     assert 400 < broken < 1600
 
 
-def test_generated_traces_with_callbacks() -> None:
-    """Some regions are called back: what is around them is nothing to them."""
+def test_generated_traces_with_callbacks_agree_with_the_oracle() -> None:
+    """Some regions are callbacks, each of which starts a new unit of work."""
     rng = random.Random(6)
     differ = unseen = 0
     for _ in range(2000):
@@ -88,7 +88,7 @@ def test_generated_traces_with_callbacks() -> None:
         differ += expected != atomic_sets.check(steps, sets, declared)
         by_projection = atomsan.sets(trace, sets, declared, method="projection")
         assert by_projection.serializable == expected["serializable"], (steps, sets, declared, back)
-        # the patterns see conflicts over what others have written in between, too
+        # the patterns also see conflicts across writes of other units in between
         unseen += expected["serializable"] and bool(expected["patterns"])
         for answers in expected["per_set"].values():
             answers["serializable"] &= not answers["patterns"]
@@ -100,8 +100,8 @@ def test_generated_traces_with_callbacks() -> None:
     assert unseen > 0
 
 
-def test_what_is_serializable_as_a_whole_is_so_for_each_set() -> None:
-    """That is why `atomsan run` does not look at sets then: units of work lie inside transactions."""
+def test_serializable_trace_is_serializable_on_each_set() -> None:
+    """Units of work lie inside transactions, so `atomsan run` need not check the sets of a serializable trace."""
     rng = random.Random(7)
     whole = 0
     for _ in range(3000):
@@ -116,7 +116,7 @@ def test_what_is_serializable_as_a_whole_is_so_for_each_set() -> None:
     assert whole > 300
 
 
-def test_what_found_it() -> None:
+def test_findings_name_the_methods_that_found_them() -> None:
     path = GOLDEN / "sets-pattern11.std"
     given = json.loads(path.with_suffix(".json").read_text())
     found = {name for finding in atomsan.sets(path, given["sets"]).findings for name in finding.found_by}
@@ -129,7 +129,7 @@ LOST = "T:begin(f) T:r(a.x) U:w(a.x) T:w(a.x) T:end(f)"
 ACROSS = "T:begin(f) T:w(a.x) U:begin(g) U:r(a.x) U:w(b.y) U:end(g) T:r(b.y) T:end(f)"
 
 
-def test_without_sets_the_prefix_is_the_set() -> None:
+def test_default_set_is_the_prefix_before_the_dot() -> None:
     report = atomsan.sets(atomsan.parse(LOST))
     assert {name: facts.serializable for name, facts in (report.sets or {}).items()} == {"a": False}
     report = atomsan.sets(atomsan.parse(ACROSS))
@@ -142,25 +142,25 @@ def test_variables_without_a_dot_are_one_set() -> None:
     assert {name: facts.serializable for name, facts in (report.sets or {}).items()} == {"*": False}
 
 
-def test_globs_and_names_that_look_like_globs() -> None:
+def test_set_members_match_as_names_and_as_globs() -> None:
     trace = atomsan.parse("T:begin(f) T:r(x[0]) U:w(x[0]) T:w(x[0]) T:end(f)")
     assert atomsan.sets(trace, {"S": ["x[0]"]}).serializable is False
     assert atomsan.sets(trace, {"S": ["x*"]}).serializable is False
     assert atomsan.sets(trace, {"S": ["y*"]}).serializable is True
 
 
-def test_sets_of_the_specification(tmp_path: Path) -> None:
+def test_sets_are_taken_from_the_specification(tmp_path: Path) -> None:
     spec = tmp_path / "spec.toml"
     spec.write_text('[sets]\none = ["a.*", "b.*"]\n')
     assert atomsan.sets(atomsan.parse(ACROSS), spec=spec).serializable is False
 
 
-def test_an_unknown_method() -> None:
+def test_unknown_method_is_refused() -> None:
     with pytest.raises(InputError, match="unknown method 'all'"):
         atomsan.sets(atomsan.parse(LOST), method="all")  # type: ignore[arg-type]
 
 
-def test_out_of_time() -> None:
+def test_timeout_keeps_what_was_found() -> None:
     report = atomsan.sets(atomsan.parse(LOST), timeout=1e-9)
     assert (report.verdict, report.stopped) == ("violated", "out of time")
     assert atomsan.sets(atomsan.parse(ACROSS), timeout=1e-9).reason == "out of time"
@@ -168,7 +168,7 @@ def test_out_of_time() -> None:
     assert (by_patterns.patterns, by_patterns.stopped) == ({"1": 1}, "out of time")
 
 
-def test_interrupted_while_the_accesses_of_matches_are_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupt_while_looking_up_accesses_keeps_the_match_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     def stop(*_: object) -> None:
         raise KeyboardInterrupt
 
@@ -184,7 +184,7 @@ def seen_twice(name: str, locations: int) -> str:
     return " ".join(["T:begin(f) U:begin(g)", *words[0], *words[1], *words[2], "U:end(g) T:end(f)"])
 
 
-def test_matches_that_were_not_counted_to_the_end() -> None:
+def test_capped_match_counts_are_reported_as_lower_bounds() -> None:
     trace = atomsan.parse(f"{seen_twice('many', 400)} {seen_twice('few', 3)}")
     report = atomsan.sets(trace)
     assert {name: facts.is_capped for name, facts in (report.sets or {}).items()} == {"many": True, "few": False}
@@ -201,7 +201,7 @@ def test_matches_that_were_not_counted_to_the_end() -> None:
     assert " not serializable, at least 100," in render([report])
 
 
-def test_matches_that_were_all_counted() -> None:
+def test_complete_match_counts_are_reported_without_a_warning() -> None:
     report = atomsan.sets(atomsan.parse(seen_twice("some", 300)))
     assert report.patterns == {"2": 300, "11": 300 * 299 // 2, "12": 300 * 299 // 2}
     assert not report.warnings
@@ -211,7 +211,7 @@ def test_matches_that_were_all_counted() -> None:
 
 
 def test_each_conflict_of_two_units_is_shown() -> None:
-    """The first one may be harmless, such as two appends, and the next one not."""
+    """The first conflict may be harmless, such as two appends, and the next one not."""
     trace = atomsan.parse("T:begin(f) T:w(o.s) T:r(o.x) U:begin(g) U:w(o.s) U:w(o.x) U:end(g) T:w(o.x) T:end(f)")
     found = {finding.pattern: finding.found_by for finding in atomsan.sets(trace).findings}
     assert found == {

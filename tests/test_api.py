@@ -1,4 +1,4 @@
-"""The public names, and that importing them costs nothing before they are used."""
+"""The public names, and an import of the package that loads nothing heavy."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import atomsan
 from cli.running import environment
 
 
-def test_names() -> None:
+def test_all_lists_exactly_the_public_names() -> None:
     assert set(atomsan.__all__) == {
         *("load", "parse", "open_trace", "Trace", "TraceBuilder"),
         *("run", "check", "sets", "refine", "Report", "Finding", "Refinement", "Specification"),
@@ -24,23 +24,23 @@ def test_names() -> None:
         assert name in dir(atomsan)
 
 
-def test_errors_are_of_one_family() -> None:
+def test_errors_share_a_base_class() -> None:
     assert issubclass(atomsan.InputError, atomsan.AtomSanError)
     assert issubclass(atomsan.OutputError, atomsan.AtomSanError)
 
 
-def test_a_name_that_is_not_there() -> None:
+def test_unknown_attribute_raises() -> None:
     with pytest.raises(AttributeError, match="module 'atomsan' has no attribute 'frob'"):
         _ = atomsan.frob
 
 
-def test_importing_is_light() -> None:
+def test_import_loads_no_heavy_dependency() -> None:
     script = "import sys, atomsan; print(*{name.split('.')[0] for name in sys.modules})"
     ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=environment(), check=True)
     assert not {"numpy", "pyarrow", "typer", "rich"} & set(ran.stdout.split())
 
 
-def test_the_flow_of_the_docstring(tmp_path: object) -> None:
+def test_trace_functions_of_the_docstring_work(tmp_path: object) -> None:
     trace = atomsan.parse("T1:begin T1:r(x) T2:w(x)")
     assert [event.thread for event in trace] == ["T1", "T1", "T2"]
     assert len(atomsan.TraceBuilder().add("T1", "r", "x").build()) == 1
@@ -50,7 +50,7 @@ def test_the_flow_of_the_docstring(tmp_path: object) -> None:
         assert sum(len(batch) for batch in source.batches()) == 3
 
 
-def test_only_public_names_are_listed() -> None:
+def test_dir_and_pydoc_list_only_public_names() -> None:
     listed = {name for name in dir(atomsan) if not name.startswith("__")}
     assert listed == {name for name in atomsan.__all__ if not name.startswith("__")}
     shown = pydoc.render_doc(atomsan, renderer=pydoc.plaintext)

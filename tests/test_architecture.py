@@ -1,4 +1,4 @@
-"""Imports go along the flow only, and engines know integers and nothing of strings, files or people."""
+"""Imports follow the direction of the pipeline, and engines work on integers, without names, files or messages."""
 
 import ast
 import re
@@ -15,7 +15,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "atomsan"
 # Modules at the top that every room may import, and that import no room.
 LEAVES = {"errors", "env", "types", ""}
 
-# The arrows: what each room may import beside itself and the leaves, in the order of the flow.
+# The arrows: the rooms that each room may import beside itself and the leaves, in the order of the pipeline.
 ARROWS = {
     "source": set(),
     "scheduler": set(),
@@ -23,7 +23,7 @@ ARROWS = {
     # the log knows no Python program: a second recorder could feed it
     "recorder/log": {"trace"},
     "recorder/python": {"source", "scheduler", "recorder/log"},
-    # integers in, witnesses out: no names, files or people
+    # integers in, witnesses out: no names, files or messages
     "checkers/engines": {"trace", "checkers"},
     "checkers": {"source", "trace", "checkers/engines"},
     "findings": {"source", "trace", "checkers"},
@@ -46,7 +46,7 @@ def room(parts: tuple[str, ...]) -> str:
 
 
 def imports(path: Path) -> set[tuple[str, ...]]:
-    """The modules of ours that a file imports, wherever in it; those for type checkers only do not count."""
+    """The AtomSan modules that a file imports anywhere in it, except those for type checkers only."""
     if path.suffix != ".py":
         lines = [line.split() for line in path.read_text().splitlines()]
         names = [words[1] for words in lines if words[:1] == ["from"] and words[2] in ("import", "cimport")]
@@ -76,7 +76,7 @@ def test_imports_follow_the_arrows(path: Path) -> None:
         assert room(target) in allowed, f"{here or path.name} imports {'.'.join(target)}"
 
 
-def test_the_arrows_go_one_way() -> None:
+def test_arrows_point_to_earlier_rooms() -> None:
     rooms = list(ARROWS)
     for number, here in enumerate(rooms):
         later = ARROWS[here] - set(rooms[:number])
@@ -84,7 +84,7 @@ def test_the_arrows_go_one_way() -> None:
         assert later == ({"checkers"} if here == "checkers/engines" else set()), here
 
 
-def test_engines_take_nothing_from_checkers_but_a_table() -> None:
+def test_engines_import_only_access_patterns_from_checkers() -> None:
     for path in (path for path in MODULES if path.is_relative_to(SOURCE / "checkers" / "engines")):
         taken = {target for target in imports(path) if target[0] == "checkers" and target[1] != "engines"}
         assert taken <= {("checkers", "access_patterns")}, path.name
@@ -92,7 +92,7 @@ def test_engines_take_nothing_from_checkers_but_a_table() -> None:
         assert all(name.startswith("_") for _, name in taken), path.name
 
 
-def test_every_directory_is_a_room_or_part_of_one() -> None:
+def test_every_source_directory_has_arrows() -> None:
     directories = {path.name for path in SOURCE.iterdir() if path.is_dir() and path.name != "__pycache__"}
     assert directories == {name.partition("/")[0] for name in ARROWS} - {"pytest_plugin"}
 
@@ -106,17 +106,17 @@ def test_checkers_are_chosen_by_capability_and_not_by_name(name: str) -> None:
         assert not texts & (set(CHECKERS) - others), path.name
 
 
-def test_every_compiled_module_has_its_types_beside_it() -> None:
+def test_every_compiled_module_has_a_type_stub() -> None:
     for path in SOURCE.rglob("*.pyx"):
         assert path.with_suffix(".pyi").exists(), path.name
 
 
-def test_no_second_copy_of_a_compiled_module_in_python() -> None:
+def test_no_compiled_module_has_a_python_copy() -> None:
     for path in SOURCE.rglob("*.pyx"):
         assert not path.with_suffix(".py").exists(), path.name
 
 
-def test_the_numbers_of_operations_stand_in_one_place() -> None:
+def test_operation_numbers_are_defined_once() -> None:
     rows = re.findall(r"^    (\w+) = (\d+)$", (SOURCE / "trace" / "_ops.pxd").read_text(), re.M)
     assert {name: int(number) for name, number in rows} == {
         **{op.name: op.value for op in Op},

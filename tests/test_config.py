@@ -44,7 +44,7 @@ def test_verb_ignores_options_of_other_verbs() -> None:
     assert values("debug", {"seed": 3, "lenient": True}) == {"format": "text"}
 
 
-def test_keys_may_be_spelled_either_way() -> None:
+def test_keys_may_have_hyphens_or_underscores() -> None:
     assert values("stats", {"input-format": "csv"})["input_format"] == "csv"
     assert values("stats", {"input_format": "csv"})["input_format"] == "csv"
 
@@ -56,7 +56,7 @@ def test_repeatable_option_accepts_a_single_string() -> None:
     assert values("generate", {"output": "a.std"})["output"] == "a.std"
 
 
-def test_options_that_exclude_each_other() -> None:
+def test_exclusive_options_override_the_file_and_are_refused_together() -> None:
     assert values("generate", {"kind": "random"}, preset="tsp")["kind"] is None
     assert values("generate", {"preset": "tsp"}, kind="random")["preset"] is None
     with pytest.raises(InputError, match="--kind and --preset cannot stand together"):
@@ -66,12 +66,12 @@ def test_options_that_exclude_each_other() -> None:
 
 
 @pytest.mark.parametrize(("text", "value"), [("7", 7), ("1_000", 1000), ("-1", -1)])
-def test_numbers_on_the_command_line(text: str, value: int) -> None:
+def test_numbers_on_the_command_line_are_parsed(text: str, value: int) -> None:
     assert values("generate", events=text)["events"] == value
 
 
 @pytest.mark.parametrize("text", ["", "x", "1.5", "1e6", "9" * 5000])
-def test_invalid_numbers_on_the_command_line(text: str) -> None:
+def test_invalid_numbers_on_the_command_line_are_refused(text: str) -> None:
     with pytest.raises(InputError, match="--events must be a whole number, not "):
         values("generate", events=text)
 
@@ -108,18 +108,18 @@ def test_generate_refuses_several_outputs() -> None:
         values("generate", {"output": ["a"]})
 
 
-def test_a_whole_number_is_a_number() -> None:
+def test_number_option_accepts_a_whole_number() -> None:
     assert values("generate", {"read-share": 1})["read_share"] == 1
 
 
 # ---- finding the file
 
 
-def test_no_file_is_found() -> None:
+def test_settings_without_a_file_have_no_path() -> None:
     assert find_settings().path is None
 
 
-def test_the_nearest_directory_wins(tmp_path: Path) -> None:
+def test_settings_of_the_nearest_directory_win(tmp_path: Path) -> None:
     (tmp_path / "atomsan.toml").write_text("format = 'json'")
     inner = tmp_path / "a" / "b"
     inner.mkdir(parents=True)
@@ -130,7 +130,7 @@ def test_the_nearest_directory_wins(tmp_path: Path) -> None:
     assert find_settings(inner).path == tmp_path / "a" / "pyproject.toml"
 
 
-def test_our_own_file_wins_over_pyproject_beside_it(tmp_path: Path) -> None:
+def test_atomsan_toml_wins_over_pyproject_beside_it(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text("[tool.atomsan]\nformat = 'json'")
     assert find_settings().get(options_of("stats")["format"]) == "json"
     (tmp_path / "atomsan.toml").write_text("")
@@ -148,7 +148,7 @@ def test_our_own_file_wins_over_pyproject_beside_it(tmp_path: Path) -> None:
         ("pyproject.toml", b"[tool.atomsan]\nfrob = 1\n", "'frob' is not an option"),
     ],
 )
-def test_bad_files(name: str, content: bytes, words: str) -> None:
+def test_bad_settings_files_are_refused(name: str, content: bytes, words: str) -> None:
     Path(name).write_bytes(content)
     with pytest.raises(InputError, match=words) as caught:
         find_settings()
@@ -160,7 +160,7 @@ def test_broken_pyproject_without_our_table_is_ignored() -> None:
     assert find_settings().path is None
 
 
-def test_settings_of_the_command_line_tool() -> None:
+def test_command_line_tool_reads_the_settings() -> None:
     Path("t.std").write_text("T1|r(x)|1\n")
     Path("pyproject.toml").write_text('[tool.atomsan]\nformat = "json"\n')
     assert process("stats", "t.std").out.startswith("{")

@@ -1,4 +1,4 @@
-"""CONTRIBUTING.md: its map is the tree, and its recipes name files that are there."""
+"""CONTRIBUTING.md: its map matches the source tree, and its recipes name existing files."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def mapped() -> set[str]:
     return found
 
 
-def test_the_map_is_the_tree() -> None:
+def test_map_lists_exactly_the_source_files() -> None:
     files = {
         str(path.relative_to(SOURCE))
         for path in SOURCE.rglob("*")
@@ -58,17 +58,17 @@ def test_the_map_is_the_tree() -> None:
 RECIPES = dict(re.findall(r"^## (Add a [^\n]+)\n(.*?)(?=^## |\Z)", PAGE, re.M | re.S))
 
 
-def test_there_is_a_recipe_for_each_thing_that_can_be_added() -> None:
+def test_every_kind_of_addition_has_a_recipe() -> None:
     wanted = ("checker", "predictor", "report format", "built-in method", "scheduler strategy", "trace format")
     for thing in wanted:
         assert any(thing in title for title in RECIPES), thing
 
 
 @pytest.mark.parametrize("title", RECIPES)
-def test_the_files_of_a_recipe_are_there(title: str) -> None:
+def test_files_named_in_recipes_exist(title: str) -> None:
     named = re.findall(r"`((?:src|tests|docs|bench)/[^`]*)`", RECIPES[title])
     assert named
     for name in named:
         path = ROOT / name
-        # what is to be written stands in a directory that is there
+        # a file that the recipe creates belongs in an existing directory
         assert (path.parent if "NAME" in name else path).exists(), name

@@ -1,4 +1,4 @@
-"""docs/glossary.md and the code say the same: what has a name is explained there, and what is named there exists."""
+"""docs/glossary.md and the code agree: every name is explained there, and every name used there exists."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ EXPLAINED = {
 
 
 @pytest.mark.parametrize("kind", EXPLAINED)
-def test_what_has_a_name_is_explained(kind: str) -> None:
+def test_every_name_is_explained(kind: str) -> None:
     names = EXPLAINED[kind]
     assert names
     assert sorted(names - NAMED - set(SELF_EXPLAINING)) == []
@@ -135,7 +135,7 @@ def exists(name: str) -> bool:
     return False
 
 
-def test_what_is_named_exists() -> None:
+def test_every_name_in_the_glossary_exists() -> None:
     known = {
         *set().union(*EXPLAINED.values()),
         *VALUES,
@@ -147,6 +147,6 @@ def test_what_is_named_exists() -> None:
     assert [name for name in sorted(NAMED - known) if not exists(name)] == []
 
 
-def test_every_word_stands_once() -> None:
+def test_every_entry_is_unique() -> None:
     words = re.findall(r"^\*\*([^*]+)\*\*", PAGE, re.M)
     assert len(words) == len(set(words)) > 40

@@ -1,4 +1,4 @@
-"""Links in the documentation lead somewhere, and pages that the code points to exist."""
+"""Links in the documentation have existing targets, and so have references from the code to pages."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def anchors(page: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_links_lead_somewhere(page: Path) -> None:
+def test_links_have_existing_targets(page: Path) -> None:
     for name, anchor in LINK.findall(page.read_text()):
         target = page.parent / name if name else page
         assert target.exists(), name
         assert not anchor or anchor in anchors(target), f"{name}#{anchor}"
 
 
-def test_the_index_has_every_page() -> None:
+def test_index_links_every_page() -> None:
     docs = ROOT / "docs"
     linked = {name for name, _ in LINK.findall((docs / "index.md").read_text())}
     assert linked == {str(page.relative_to(docs)) for page in docs.rglob("*.md")} - {"index.md"}

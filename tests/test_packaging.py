@@ -1,4 +1,4 @@
-"""The sources say one version, and the package carries everything it was built from."""
+"""One version in one place, with an entry in CHANGES.md; and a help line for each Makefile target."""
 
 import re
 from importlib.metadata import version
@@ -13,7 +13,7 @@ def test_the_installed_version_is_the_one_of_the_sources() -> None:
     assert version("atomsan") == atomsan.__version__
 
 
-def test_the_version_stands_in_one_place() -> None:
+def test_version_is_defined_once() -> None:
     quoted = re.compile(rf"""["']{re.escape(atomsan.__version__)}["']""")
     files = [*ROOT.glob("*.toml"), *ROOT.glob("*.py"), *(ROOT / "src").rglob("*.py")]
     assert [file.name for file in files if quoted.search(file.read_text())] == ["__init__.py"]

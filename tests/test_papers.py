@@ -1,4 +1,4 @@
-"""docs/papers.md: the answers behind its traces are those of the checkers, and the files that it names exist."""
+"""docs/papers.md: the checkers give the answers printed beside its traces, and the files that it names exist."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from atomsan.findings.report import Report
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "papers.md").read_text()
 
-# What file names on the page are relative to.
+# The directories to which file names on the page are relative.
 BASES = (ROOT, ROOT / "tests", ROOT / "src" / "atomsan", ROOT / "tests" / "golden")
 
 LINES = [tuple(re.split(r"  +", line.strip(), maxsplit=1)) for line in re.findall(r"^    \w+:.*", PAGE, re.M)]
@@ -41,7 +41,7 @@ def test_traces_have_the_answers_of_the_page(trace: str, answer: str) -> None:
     assert shown == answer
 
 
-def test_files_exist() -> None:
+def test_files_named_on_the_page_exist() -> None:
     named = re.findall(r"`((?:[\w-]+/)*[\w-]+\.(?:pyx|py|std))`", PAGE)
     assert named
     assert not [name for name in named if not any((base / name).exists() for base in BASES)]

@@ -338,7 +338,7 @@ OUTCOMES_WHEN_ON = {
     "test_unittest.py::Tasks::test_safe": "PASSED",
 }
 
-# How often the runs of a test were recorded, where it is not once, and with which seeds.
+# The seeds of the recorded runs of a test, where they are not just seed 0.
 SEEDS = {
     "test_marker.py::test_with_noise": [7],
     "test_marker.py::test_three_times": [0, 1, 2],
@@ -443,11 +443,11 @@ def runs(report: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
 # ---- off
 
 
-def test_off_means_that_nothing_heavy_is_imported(off: Ran) -> None:
+def test_plugin_imports_nothing_heavy_when_off(off: Ran) -> None:
     assert "heavy parts:\n" in off.out
 
 
-def test_off_means_that_nothing_is_checked(off: Ran) -> None:
+def test_plugin_checks_nothing_when_off(off: Ran) -> None:
     fails = {test for test, outcome in off.outcomes.items() if outcome == "FAILED"}
     own = {test for test in OUTCOMES_WHEN_ON if re.search(r"fail|expected", test.split("::")[-1])}
     assert fails == own
@@ -457,7 +457,7 @@ def test_off_means_that_nothing_is_checked(off: Ran) -> None:
 # ---- on
 
 
-def test_outcomes(on: Ran) -> None:
+def test_racy_tests_fail_and_safe_tests_pass(on: Ran) -> None:
     assert on.outcomes == OUTCOMES_WHEN_ON
     assert on.code == 1
     assert "2 skipped" in on.out
@@ -507,7 +507,7 @@ def test_failing_test_keeps_its_failure_and_shows_the_findings(on: Ran, off: Ran
     own, _, found = on.section(test).partition("Captured AtomSan call")
     assert "lost update in bank:deposit" in found
     assert "atomicity" not in own
-    # what the threads have made of the balance differs from run to run, and so do addresses
+    # the final balance and the addresses differ from run to run
     own, plain = (re.sub(r"0x[0-9a-f]+|\d+", "0", text) for text in (own, off.section(test)))
     assert own.rstrip("-\n ") == plain.split("\n=")[0].rstrip()
 
@@ -538,7 +538,7 @@ def test_the_report_has_every_recorded_run(report: dict[str, Any]) -> None:
     assert "test_marker.py::test_left_alone" not in runs(report)
 
 
-def test_the_report_has_the_findings_of_all(report: dict[str, Any]) -> None:
+def test_the_report_has_the_findings_of_every_test(report: dict[str, Any]) -> None:
     for test, reports in runs(report).items():
         regions = {finding["region"] for one in reports for finding in one["findings"]}
         assert regions == ({FOUND[test]} if test in FOUND else set()), test
@@ -549,7 +549,7 @@ def test_the_report_has_the_findings_of_all(report: dict[str, Any]) -> None:
 # ---- pytest-xdist
 
 
-def test_workers_find_the_same(distributed: Ran) -> None:
+def test_xdist_workers_give_the_same_outcomes(distributed: Ran) -> None:
     assert distributed.outcomes == OUTCOMES_WHEN_ON
     assert "lost update in bank:deposit" in distributed.section("test_bank.py::test_racy")
     assert f"{len(FOUND)} with atomicity violations" in distributed.out
@@ -562,7 +562,7 @@ def test_findings_of_workers_are_in_the_report(project: Path, report: dict[str, 
     assert {f["id"] for f in theirs["findings"]} == {f["id"] for f in report["findings"]}
 
 
-def test_the_controller_records_nothing(distributed: Ran) -> None:
+def test_xdist_controller_records_nothing(distributed: Ran) -> None:
     assert "heavy parts:" in distributed.out
     assert not re.search("heavy parts:.*atomsan.recorder", distributed.out)
 
@@ -591,7 +591,7 @@ SMALL = {
 }
 
 
-def test_settings_come_from_the_file_too(tmp_path: Path) -> None:
+def test_settings_are_read_from_pyproject(tmp_path: Path) -> None:
     settings = """
         [tool.atomsan]
         noise = true
@@ -618,7 +618,7 @@ def test_the_command_line_wins_over_the_file(tmp_path: Path) -> None:
     assert ran.outcomes == {"test_small.py::test_racy": "FAILED", "test_small.py::test_keys": "PASSED"}
 
 
-# ---- what is wrong is said
+# ---- error messages
 
 
 @pytest.mark.parametrize(
@@ -685,7 +685,7 @@ def test_regions_of_several_markers_add_up() -> None:
     assert wanted == MarkerOptions(True, False, 0, 2, (), ("a", "b"))
 
 
-def test_a_report_that_cannot_be_written_at_the_end(tmp_path: Path) -> None:
+def test_unwritable_report_is_a_usage_error_at_the_end(tmp_path: Path) -> None:
     files = {"test_small.py": "import os\ndef test_takes_the_place():\n    os.mkdir('out.json')\n"}
     ran = run_pytest(write(tmp_path / "project", files), "--atomsan", "--atomsan-report=out.json")
     assert ran.outcomes == {"test_small.py::test_takes_the_place": "PASSED"}
@@ -693,7 +693,7 @@ def test_a_report_that_cannot_be_written_at_the_end(tmp_path: Path) -> None:
     assert ran.code == pytest.ExitCode.USAGE_ERROR
 
 
-def test_the_page_has_every_option() -> None:
+def test_docs_page_lists_every_option() -> None:
     page = (Path(__file__).parent.parent / "docs" / "pytest.md").read_text()
     parser = pytest.Parser(_ispytest=True)
     atomsan.pytest_plugin.pytest_addoption(parser)

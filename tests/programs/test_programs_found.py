@@ -1,8 +1,8 @@
-"""What `atomsan run --noise` says of the programs: every bug is found in one of a few seeds, and nothing else ever.
+"""Findings of `atomsan run --noise`: every bug with one of a few seeds, and nothing in safe programs with any.
 
 Found means: a finding in the region that the program expects, whose witness touches a line that is marked `# bug`.
-`WAITING.txt` lists those that need what is not there yet. One that does not need it any more fails here until it is
-taken off the list.
+`WAITING.txt` lists the programs that AtomSan cannot judge yet. One that it can judge fails here until it is taken off
+the list.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def is_expected(finding: dict[str, Any], text: str) -> bool:
 
 
 def tried(path: Path, directory: Path) -> Outcome:
-    """A racy program until its bug is found, a safe one until there is something."""
+    """Run a racy program until its bug is found, a safe one until it has any finding."""
     outcome: Outcome = {}
     text = path.read_text()
     for seed in range(SEEDS):
@@ -75,7 +75,7 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[Path, Fu
 
 
 @pytest.mark.parametrize("path", RACY, ids=name_of)
-def test_finds_the_bug(path: Path, outcomes: dict[Path, Future[Outcome]]) -> None:
+def test_bug_of_a_racy_program_is_found(path: Path, outcomes: dict[Path, Future[Outcome]]) -> None:
     text = path.read_text()
     outcome = outcomes[path].result()
     is_found = any(is_expected(finding, text) for found in outcome.values() for finding in found)
@@ -84,7 +84,7 @@ def test_finds_the_bug(path: Path, outcomes: dict[Path, Future[Outcome]]) -> Non
 
 
 @pytest.mark.parametrize("path", SAFE, ids=name_of)
-def test_does_not_cry_wolf(path: Path, outcomes: dict[Path, Future[Outcome]]) -> None:
+def test_safe_program_has_no_finding(path: Path, outcomes: dict[Path, Future[Outcome]]) -> None:
     outcome = outcomes[path].result()
     seed, found = max(outcome.items())
     check(path, not found, f"seed {seed}: " + "\n".join(line for one in found for line in one["explanation"]))
@@ -100,6 +100,6 @@ def check(path: Path, is_well: bool, otherwise: str) -> None:
         pytest.xfail(WAITING[name])
 
 
-def test_those_that_wait_exist_and_say_why() -> None:
+def test_waiting_programs_exist_and_have_a_reason() -> None:
     assert WAITING.keys() <= {name_of(path) for path in (*RACY, *SAFE)}
     assert all(WAITING.values())

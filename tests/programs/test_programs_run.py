@@ -1,4 +1,4 @@
-"""The programs themselves, without AtomSan: each runs and ends well, and says what is to be found in it."""
+"""The programs without AtomSan: each exits cleanly, and each racy one declares its expected finding."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ RACY = sorted((HERE / "racy").glob("*.py"))
 SAFE = sorted((HERE / "safe").glob("*.py"))
 BANKS = [EXAMPLES / "bank.py", EXAMPLES / "bank_fixed.py"]
 
-# So long that only a program that hangs takes longer: how fast they are is not tested here.
+# Long enough that only a hanging program takes longer: speed is not tested here.
 SECONDS = 30
 
 # A copy, for processes that are started by threads: pytest writes the name of each test into the environment meanwhile,
@@ -40,19 +40,21 @@ def plain(path: Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module")
 def runs() -> Iterator[dict[Path, Future[subprocess.CompletedProcess[str]]]]:
-    """All of them, a few at a time: most of what each takes is the start of Python."""
+    """All programs, four at a time: most of the time of each is the start of Python."""
     with ThreadPoolExecutor(max_workers=4) as pool:
         yield {path: pool.submit(plain, path) for path in (*RACY, *SAFE, *BANKS)}
 
 
 @pytest.mark.parametrize("path", [*RACY, *SAFE, *BANKS], ids=name_of)
-def test_runs_and_ends_well(path: Path, runs: dict[Path, Future[subprocess.CompletedProcess[str]]]) -> None:
+def test_program_exits_cleanly_with_output(
+    path: Path, runs: dict[Path, Future[subprocess.CompletedProcess[str]]]
+) -> None:
     ran = runs[path].result()
     assert (ran.returncode, ran.stderr) == (0, "")
     assert ran.stdout
 
 
-def test_the_fixed_bank_has_all_its_money() -> None:
+def test_fixed_bank_ends_with_the_expected_balance() -> None:
     ran = plain(EXAMPLES / "bank_fixed.py")
     found, expected = re.fullmatch(r"balance (\d+), should be (\d+)\n", ran.stdout).groups()
     assert found == expected
@@ -64,18 +66,18 @@ def test_each_racy_program_has_a_safe_twin() -> None:
     assert {path.stem for path in RACY} == twins
 
 
-def test_there_are_programs_that_tools_cry_wolf_about() -> None:
+def test_at_least_14_safe_programs_are_prone_to_false_alarms() -> None:
     assert len([path for path in SAFE if path.stem.startswith("wolf_")]) >= 14
 
 
 @pytest.mark.parametrize("path", [*RACY, *SAFE], ids=name_of)
-def test_hides_no_module_of_the_standard_library(path: Path) -> None:
+def test_program_name_is_no_standard_library_module(path: Path) -> None:
     """A script's own directory comes first in sys.path: a program `queue.py` would break its neighbours."""
     assert path.stem not in sys.stdlib_module_names
 
 
 @pytest.mark.parametrize("path", RACY, ids=name_of)
-def test_says_what_is_to_be_found(path: Path) -> None:
+def test_racy_program_declares_its_expected_finding(path: Path) -> None:
     text = path.read_text()
     headers = dict(HEADER.findall(text))
     functions = functions_of(ast.parse(text))
@@ -88,7 +90,7 @@ def test_says_what_is_to_be_found(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", SAFE, ids=name_of)
-def test_a_safe_program_says_nothing_of_a_bug(path: Path) -> None:
+def test_safe_program_declares_no_bug(path: Path) -> None:
     text = path.read_text()
     assert not HEADER.search(text)
     assert not marked(text)

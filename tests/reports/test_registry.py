@@ -41,7 +41,7 @@ def trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return "t.std"
 
 
-def test_rows_have_names_and_suffixes_of_their_own() -> None:
+def test_format_names_and_suffixes_are_unique() -> None:
     suffixes = [suffix for row in REPORTERS.values() for suffix in row.suffixes]
     assert len(suffixes) == len(set(suffixes))
     assert [row.name for row in REPORTERS.values()] == list(REPORTERS)
@@ -56,14 +56,14 @@ def test_reporters_render_and_merge(name: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "expected"), [("text", "shown"), ("json", '{\n "a": 1\n}\n')])
-def test_answers_make_only_the_form_that_is_needed(name: str, expected: str) -> None:
+def test_only_the_requested_form_of_an_answer_is_made(name: str, expected: str) -> None:
     made = []
     answer = Answer(text=lambda: made.append("text") or "shown", data=lambda: made.append("data") or {"a": 1})
     assert rendered(ANSWER_FORMATS[name], answer) == expected
     assert len(made) == 1
 
 
-def test_format_of_a_file() -> None:
+def test_format_is_chosen_by_file_suffix() -> None:
     assert format_of_file("a/b.JSON").name == "json"
     assert format_of_file("b.txt").name == "text"
     with pytest.raises(InputError, match=r"^b.std: a result is written to a file in .json or .txt$"):

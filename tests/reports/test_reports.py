@@ -28,7 +28,7 @@ def report(text: str = BANK) -> Report:
     return atomsan.check(atomsan.parse(text, format="std"))
 
 
-def test_the_whole_text() -> None:
+def test_text_of_a_report_with_a_finding() -> None:
     (finding,) = report().findings
     assert text_report.render([report()]) == (
         "the text: violated, not serializable\n"
@@ -47,7 +47,7 @@ def test_the_whole_text() -> None:
     )
 
 
-def test_nothing_found() -> None:
+def test_text_of_a_report_without_findings() -> None:
     assert text_report.render([report("T1|begin(f)|1\nT1|r(x)|2\nT1|end(f)|3\n")]) == (
         "the text: holds, serializable\n"
         "  3 events, 1 thread, 0 locks, 1 variable, 1 transaction\n"
@@ -79,7 +79,7 @@ def test_unknown_verdict_has_its_reason() -> None:
     assert unknown.to_dict()["reason"] == "out of time"
 
 
-def test_the_json_of_one_report() -> None:
+def test_json_of_one_report() -> None:
     content = json.loads(json_report.render([report()]))
     assert content == report().to_dict() | {"seconds": content["seconds"]}
     assert list(content) == [
@@ -117,7 +117,7 @@ def test_the_json_of_one_report() -> None:
     }
 
 
-def test_the_json_of_several_reports() -> None:
+def test_json_of_several_reports() -> None:
     content = json.loads(json_report.render([report(), report(), report("T1|r(x)|1\n")]))
     assert set(content) == {"schema", "reports", "findings"}
     assert [len(one["findings"]) for one in content["reports"]] == [1, 1, 0]

@@ -28,7 +28,7 @@ def test_noise_is_a_scheduler() -> None:
     scheduler.done()
 
 
-# Users repeat a run by its seed: what a seed gives is not to change.
+# Users repeat a run by its seed: the decisions of a seed must not change.
 @pytest.mark.parametrize(
     ("seed", "first"),
     [(0, [10, 7, 9, 8, 8, 2, 2, 12]), (3, [10, 8, 5, 5, 4, 5, 5, 3]), (-1, [10, 10, 6, 10, 4, 5, 3, 1])],
@@ -42,7 +42,7 @@ def test_same_seed_gives_the_same_decisions() -> None:
     assert gaps(5) != gaps(6)
 
 
-def test_start_begins_with_the_first_decision() -> None:
+def test_second_start_repeats_the_decisions() -> None:
     noise = Noise(5)
     found = []
     for _ in range(2):
@@ -68,7 +68,7 @@ def test_switch_interval_is_small_until_done() -> None:
 
 
 def test_other_threads_run_at_a_point() -> None:
-    """The interpreter is asked to let nobody else run by itself, so that only the yields do."""
+    """With a switch interval of a minute only the yields at points let another thread run."""
     before = sys.getswitchinterval()
     sys.setswitchinterval(60)
     ran = threading.Event()

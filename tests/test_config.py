@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from atomsan.cli.arguments import ARGUMENTS
+from atomsan.cli.main import VERBS
 from atomsan.cli.option_help import metavar
 from atomsan.config.settings import Settings, find_settings, resolved
 from atomsan.config.table import OPTIONS, options_of
@@ -99,8 +100,9 @@ def test_invalid_numbers_on_the_command_line_are_refused(text: str) -> None:
     ],
 )
 def test_bad_keys_are_refused_for_every_verb(file: dict[str, Any], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        values("debug", file)
+    for verb in VERBS:
+        with pytest.raises(InputError, match=message):
+            values(verb, file)
 
 
 def test_generate_refuses_several_outputs() -> None:

@@ -37,8 +37,9 @@ def mapped() -> set[str]:
             continue
         for name in names:
             if name.endswith("/"):
-                found |= {str(path.relative_to(SOURCE)) for path in (SOURCE / above / name).glob("*.pxi")}
-                assert found, f"{name} has no parts"
+                parts = {str(path.relative_to(SOURCE)) for path in (SOURCE / above / name).glob("*.pxi")}
+                assert parts, f"{name} has no parts"
+                found |= parts
             else:
                 found.add(above + name)
     return found

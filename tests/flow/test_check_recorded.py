@@ -9,7 +9,7 @@ import pytest
 import atomsan
 from atomsan import Report, Specification, Trace, TraceBuilder
 from atomsan.checkers.atomic_sets import SetChecking
-from atomsan.findings.reasons import UNDECIDED
+from atomsan.findings.reasons import UNDECIDED, WHOLE
 from atomsan.flow.trace_input import OpenedTrace
 from atomsan.reports.text import render
 from atomsan.trace.events import Batch
@@ -67,7 +67,9 @@ def test_appends_are_a_note_on_the_structure_and_a_finding_on_an_element() -> No
 
 def test_violation_on_the_any_key_location_is_no_finding() -> None:
     whole = {"class": "C.items", "field": "<any key>"}
-    assert regions(atomsan.check(recorded(LOST_UPDATE, {"f": "function"}, **whole)))[0] == []
+    report = atomsan.check(recorded(LOST_UPDATE, {"f": "function"}, **whole))
+    assert regions(report) == ([], ["f"] * len(report.notes))
+    assert WHOLE in {note.why for note in report.notes}
 
 
 def test_specification_can_mark_a_region() -> None:

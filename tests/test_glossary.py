@@ -61,7 +61,7 @@ def full_report() -> dict[str, Any]:
         results={"one": {}, "two": {}},
         sets=facts,
     )
-    return report.together([full, full])
+    return report.reports_to_json([full, full])
 
 
 def keys_of(value: Any) -> Iterator[str]:

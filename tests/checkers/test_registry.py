@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import atomsan
-from atomsan.checkers import auto
+from atomsan.checkers import algorithms
 from atomsan.checkers.loop import run_checkers
 from atomsan.checkers.registry import CHECKERS, Capability, Entry, chosen, made
 from atomsan.types import RepeatingChecker
@@ -49,7 +49,7 @@ def test_davida_leaves_serializability_to_aerodrome_if_both_run() -> None:
 
 
 def test_repeated_algorithm_names_are_chosen_once() -> None:
-    choice = auto.choice_of(["davida", "auto", "davida"])
+    choice = algorithms.choice_of(["davida", "auto", "davida"])
     assert [entry.name for entry in choice.entries] == ["davida", "aerodrome"]
     assert (choice.shown, choice.with_auto) == ("davida, auto", True)
     assert choice.can(Capability.VIOLATIONS, Capability.WITNESSES)
@@ -58,4 +58,4 @@ def test_repeated_algorithm_names_are_chosen_once() -> None:
 
 def test_unknown_algorithm_is_refused() -> None:
     with pytest.raises(atomsan.InputError, match="unknown algorithm 'frob': it is one of auto, "):
-        auto.choice_of("frob")
+        algorithms.choice_of("frob")

@@ -7,7 +7,7 @@ import pytest
 import atomsan
 from atomsan import Trace, TraceBuilder
 from atomsan.checkers.results import NO_REGION, Edge, Step, Transaction, Witness
-from atomsan.findings.finding import Finding, merged
+from atomsan.findings.finding import Finding, merge_findings
 from atomsan.findings.making import TraceNames, findings_of
 from atomsan.findings.patterns import PATTERNS, pattern_of
 from atomsan.findings.wording import EDGES, UnexplainedEdgeError
@@ -217,9 +217,9 @@ def test_fingerprint_depends_on_class_field_and_source_text() -> None:
 
 def test_findings_with_the_same_fingerprint_are_merged() -> None:
     first, second = accounts("Account#1.balance", "T"), accounts("Account#2.balance", "U")
-    (both,) = merged([first, second])
+    (both,) = merge_findings([first, second])
     assert (both.count, both.witness) == (6, first.witness)
-    (same,) = merged([first, second], counts=max)
+    (same,) = merge_findings([first, second], counts=max)
     assert same.count == 3
 
 

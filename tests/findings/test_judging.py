@@ -9,8 +9,8 @@ import pytest
 
 from atomsan.findings import judging, reasons
 from atomsan.findings.finding import Finding, Hold, InSet, ShownStep, SiteShown
-from atomsan.findings.judging import Evidence, Violations, judge, looks
-from atomsan.findings.surroundings import Again, Around, Look, Surroundings
+from atomsan.findings.judging import Evidence, Violations, condition_reads, judge
+from atomsan.findings.surroundings import ConditionRead, EnclosingRegion, RepeatedRead, Surroundings
 
 OPERATIONS = {"len": "read", "in": "read", "look": "read", "get_nowait": "write"}
 FIELDS = {"#": judging.STRUCTURE, "$": judging.QUEUE, "*": judging.ANY_KEY, "[": judging.ELEMENT}
@@ -76,7 +76,9 @@ def why(given: str | Finding) -> str | None:
 
 
 def why_around(
-    given: Finding, regions: Mapping[int, list[Around]], again: Mapping[Look, Again] | None = None
+    given: Finding,
+    regions: Mapping[int, list[EnclosingRegion]],
+    again: Mapping[ConditionRead, RepeatedRead] | None = None,
 ) -> str | None:
     """The same, with the regions that are open at its steps, and the reads that were repeated."""
     around = Surroundings([])
@@ -177,26 +179,30 @@ def test_violation_of_a_marked_region_is_always_a_finding() -> None:
 LOST = "T read A.x > U write A.x > T write A.x"
 
 
-def around(unit: Around, *inner: Around | None) -> dict[int, list[Around]]:
+def around(unit: EnclosingRegion, *inner: EnclosingRegion | None) -> dict[int, list[EnclosingRegion]]:
     """The unit encloses both accesses of T, events 0 and 2, and an inner region may enclose each of them."""
     return {event: [unit, *([own] if own else [])] for event, own in zip((0, 2), inner, strict=True)}
 
 
-GET, SET = Around("m:A.get", "function", False, 1), Around("m:A.set", "function", False, 2)
+GET, SET = EnclosingRegion("m:A.get", "function", False, 1), EnclosingRegion("m:A.set", "function", False, 2)
 
 
 @pytest.mark.parametrize(
     ("unit", "inner", "expected"),
     [
-        (Around("m:f", "function", False, 0), (GET, SET), reasons.NO_FLOW),
-        (Around("m:f/loop:3", "loop", False, 0), (GET, SET), reasons.NO_FLOW),
-        (Around("m:f", "function", True, 0), (GET, SET), None),
-        (Around("m:f", "function", False, 0, between=(frozenset({"get", "set"}),)), (GET, SET), None),
-        (Around("m:f", "function", False, 0, between=(frozenset({"get"}),)), (GET, SET), reasons.NO_FLOW),
-        (Around("m:f", "function", False, 0), (None, SET), None),
-        (Around("m:f", "function", False, 0), (None, Around("m:f/with:4", "lock-block", False, 2)), None),
-        (Around("m:A.both", "function", False, 0), (GET, SET), None),
-        (Around("m:B.both", "function", False, 0), (GET, SET), reasons.NO_FLOW),
+        (EnclosingRegion("m:f", "function", False, 0), (GET, SET), reasons.NO_FLOW),
+        (EnclosingRegion("m:f/loop:3", "loop", False, 0), (GET, SET), reasons.NO_FLOW),
+        (EnclosingRegion("m:f", "function", True, 0), (GET, SET), None),
+        (EnclosingRegion("m:f", "function", False, 0, between=(frozenset({"get", "set"}),)), (GET, SET), None),
+        (EnclosingRegion("m:f", "function", False, 0, between=(frozenset({"get"}),)), (GET, SET), reasons.NO_FLOW),
+        (EnclosingRegion("m:f", "function", False, 0), (None, SET), None),
+        (
+            EnclosingRegion("m:f", "function", False, 0),
+            (None, EnclosingRegion("m:f/with:4", "lock-block", False, 2)),
+            None,
+        ),
+        (EnclosingRegion("m:A.both", "function", False, 0), (GET, SET), None),
+        (EnclosingRegion("m:B.both", "function", False, 0), (GET, SET), reasons.NO_FLOW),
     ],
     ids=[
         "two calls",
@@ -211,13 +217,13 @@ GET, SET = Around("m:A.get", "function", False, 1), Around("m:A.set", "function"
     ],
 )
 def test_calls_without_dataflow_are_not_one_unit_of_work(
-    unit: Around, inner: tuple[Around | None, ...], expected: str | None
+    unit: EnclosingRegion, inner: tuple[EnclosingRegion | None, ...], expected: str | None
 ) -> None:
     in_functions = [name_of(region or unit) for region in inner]
     assert why_around(written_in(finding(LOST), in_functions), around(unit, *inner)) == expected
 
 
-def name_of(region: Around) -> str:
+def name_of(region: EnclosingRegion) -> str:
     return region.name.partition(":")[2].partition("/")[0]
 
 
@@ -242,12 +248,12 @@ def written_in(given: Finding, functions: list[str]) -> Finding:
     ],
 )
 def test_code_of_an_excluded_function_is_not_its_callers(functions: list[str], expected: str | None) -> None:
-    unit = Around("m:f", "function", False, 0)
+    unit = EnclosingRegion("m:f", "function", False, 0)
     assert why_around(written_in(finding(LOST), functions), around(unit, None, None)) == expected
 
 
-FIRST = Around("m:A.handle", "function", False, 1, is_back=True)
-SECOND = Around("m:A.handle", "function", False, 2, is_back=True)
+FIRST = EnclosingRegion("m:A.handle", "function", False, 1, is_back=True)
+SECOND = EnclosingRegion("m:A.handle", "function", False, 2, is_back=True)
 
 
 @pytest.mark.parametrize(
@@ -263,9 +269,9 @@ SECOND = Around("m:A.handle", "function", False, 2, is_back=True)
     ids=["two callbacks", "callback and caller", "nested callback", "one callback", "methods in one callback", "none"],
 )
 def test_accesses_in_different_library_callbacks_are_not_one_unit(
-    first: list[Around], last: list[Around], expected: str | None
+    first: list[EnclosingRegion], last: list[EnclosingRegion], expected: str | None
 ) -> None:
-    serve = Around("m:A.serve", "function", False, 0)
+    serve = EnclosingRegion("m:A.serve", "function", False, 0)
     assert why_around(finding(LOST), {0: [serve, *first], 2: [serve, *last]}) == expected
     assert why_around(finding(LOST), {0: [serve, *first]}) is None
 
@@ -316,8 +322,8 @@ def test_only_correct_double_checked_locking_is_a_note(
         replace(two, holds=tuple(Hold(lock, 0) for lock in writer)),
         replace(three, site=again, holds=(Hold(*second),) if second else ()),
     )
-    look = Look(one.number, one.target, three.number)
-    checked = Again(three.number, "if self.x is None:", steps[2].holds or ())
+    look = ConditionRead(one.number, one.target, three.number)
+    checked = RepeatedRead(three.number, "if self.x is None:", steps[2].holds or ())
     assert why_around(replace(given, witness=steps), {}, {look: checked}) == expected
     # the second read must be a mere check, too
     used = checked._replace(text="self.x -= 1")
@@ -325,7 +331,7 @@ def test_only_correct_double_checked_locking_is_a_note(
     assert why_around(replace(given, witness=steps), {}) is None
 
 
-CALL, BLOCK = Around("m:A.get", "function", True, 0), Around("m:A.get/with", "lock-block", False, 2)
+CALL, BLOCK = EnclosingRegion("m:A.get", "function", True, 0), EnclosingRegion("m:A.get/with", "lock-block", False, 2)
 
 
 @pytest.mark.parametrize(
@@ -339,7 +345,7 @@ CALL, BLOCK = Around("m:A.get", "function", True, 0), Around("m:A.get/with", "lo
     ids=["checked in the same call", "checked in another call", "checked after the call", "value kept by assignment"],
 )
 def test_return_that_raised_and_check_under_the_lock_is_a_note(
-    text: str, then: list[Around], expected: str | None
+    text: str, then: list[EnclosingRegion], expected: str | None
 ) -> None:
     given = finding(CHECKED)
     one, two, three = given.witness
@@ -348,8 +354,8 @@ def test_return_that_raised_and_check_under_the_lock_is_a_note(
         replace(two, holds=(Hold("m", 0),)),
         replace(three, holds=(Hold("m", 1),)),
     )
-    look = Look(one.number, one.target, three.number)
-    checked = {look: Again(three.number, "if self.x is None:", (Hold("m", 1),))}
+    look = ConditionRead(one.number, one.target, three.number)
+    checked = {look: RepeatedRead(three.number, "if self.x is None:", (Hold("m", 1),))}
     around = {one.number: [CALL], three.number: then}
     assert why_around(replace(given, witness=steps), around, checked) == expected
 
@@ -359,8 +365,10 @@ def test_reads_in_conditions_and_returns_are_looks(text: str) -> None:
     given = finding(CHECKED)
     one, two, three = given.witness
     looked = replace(one, site=one.site and replace(one.site, text=text))
-    assert looks(replace(given, witness=(looked, two, three))) == [Look(one.number, one.target, three.number)]
-    assert looks(given) == []
+    assert condition_reads(replace(given, witness=(looked, two, three))) == [
+        ConditionRead(one.number, one.target, three.number)
+    ]
+    assert condition_reads(given) == []
 
 
 @pytest.mark.parametrize(
@@ -369,7 +377,7 @@ def test_reads_in_conditions_and_returns_are_looks(text: str) -> None:
 )
 def test_method_of_the_sets_owner_is_a_unit_on_the_whole_set(unit: str, expected: str | None) -> None:
     lost = finding("T read B.y > U write B.y > T write B.y")
-    inner = (Around("m:B.get", "function", False, 1), Around("m:B.set", "function", False, 2))
-    regions = around(Around(unit, "function", False, 0), *inner)
+    inner = (EnclosingRegion("m:B.get", "function", False, 1), EnclosingRegion("m:B.set", "function", False, 2))
+    regions = around(EnclosingRegion(unit, "function", False, 0), *inner)
     assert why_around(lost, regions) == reasons.NO_FLOW
     assert why_around(within(lost, B="A (set)"), regions) == expected

@@ -14,7 +14,7 @@ import pytest
 import atomsan
 from atomsan import Finding, Report, Specification, Trace, TraceBuilder
 from atomsan.findings.finding import Hold
-from atomsan.findings.surroundings import Look, Surroundings, with_locks
+from atomsan.findings.surroundings import ConditionRead, Surroundings, with_locks
 from atomsan.flow.trace_input import OpenedTrace
 from atomsan.trace.events import Op
 from strategies import random_steps
@@ -161,7 +161,7 @@ def test_first_read_after_a_look_is_found_in_any_batch_size(size: int) -> None:
         for i in chosen:
             location = trace.symbols.locations.find(events[i].target)
             assert location is not None
-            looks.append(Look(i, location, rng.randrange(i, len(events))))
+            looks.append(ConditionRead(i, location, rng.randrange(i, len(events))))
         held = Surroundings([], looks)
         for batch in trace.batches():
             for start in range(0, len(events), size):

@@ -30,10 +30,10 @@ def algorithms(format: str) -> int:
 
 
 def _rows() -> list[dict[str, Any]]:
-    from atomsan.checkers import atomic_sets, auto
+    from atomsan.checkers import algorithms, atomic_sets
     from atomsan.checkers.registry import CHECKERS
 
-    first = (auto.NAME, auto.PROPERTY, auto.PROMISES, auto.COST, "", "check")
+    first = (algorithms.NAME, algorithms.PROPERTY, algorithms.PROMISES, algorithms.COST, "", "check")
     entries = [(e.name, e.property, e.promises, e.cost, e.paper, "check") for e in CHECKERS.values()]
     sets = (atomic_sets.NAME, atomic_sets.PROPERTY, atomic_sets.PROMISES, atomic_sets.COST, "atomic-sets-2008", "sets")
     names = ("name", "property", "promises", "cost", "paper", "verb")

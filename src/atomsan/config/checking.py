@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from atomsan.checkers import auto
+from atomsan.checkers import algorithms
 from atomsan.checkers.registry import CHECKERS
 from atomsan.config.option import Option
 
@@ -33,13 +33,13 @@ CHECKING: tuple[Option, ...] = (
         name="algorithm",
         verbs=("run", "check"),
         type=str,
-        choices=(auto.NAME, *CHECKERS),
+        choices=(algorithms.NAME, *CHECKERS),
         metavar="NAME",
         repeated=True,
-        default=(auto.NAME,),
-        default_text=auto.NAME,
+        default=(algorithms.NAME,),
+        default_text=algorithms.NAME,
         help="The algorithm to run; atomsan algorithms lists them. Repeatable: all run in one pass.",
-        example=f"--algorithm {auto.NAME}",
+        example=f"--algorithm {algorithms.NAME}",
     ),
     Option(
         name="first",

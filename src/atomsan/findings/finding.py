@@ -181,7 +181,7 @@ def fingerprint(region: str, locations: Sequence[str], places: Sequence[str]) ->
     return hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=6).hexdigest()
 
 
-def merged(findings: Iterable[Finding], counts: Callable[[int, int], int] = add) -> list[Finding]:
+def merge_findings(findings: Iterable[Finding], counts: Callable[[int, int], int] = add) -> list[Finding]:
     """One finding for each id: the first to be found, with the counts of all and the strongest status.
 
     Counts are added up, unless they are of the same occurrences, seen by several: then `max` does it.
@@ -189,11 +189,11 @@ def merged(findings: Iterable[Finding], counts: Callable[[int, int], int] = add)
     found: dict[str, Finding] = {}
     for finding in findings:
         other = found.get(finding.id)
-        found[finding.id] = finding if other is None else _together(other, finding, counts)
+        found[finding.id] = finding if other is None else _merge_two(other, finding, counts)
     return list(found.values())
 
 
-def _together(first: Finding, second: Finding, counts: Callable[[int, int], int]) -> Finding:
+def _merge_two(first: Finding, second: Finding, counts: Callable[[int, int], int]) -> Finding:
     status = max(first.status, second.status, key=STRENGTH.index)
     found_by = tuple(dict.fromkeys((*first.found_by, *second.found_by)))
     return replace(first, count=counts(first.count, second.count), status=status, found_by=found_by)

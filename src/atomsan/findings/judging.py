@@ -18,7 +18,7 @@ from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
-from atomsan.findings.finding import merged
+from atomsan.findings.finding import merge_findings
 from atomsan.findings.making import placed_in
 from atomsan.findings.reasons import (
     ACROSS,
@@ -33,7 +33,7 @@ from atomsan.findings.reasons import (
     UNDECIDED,
     WHOLE,
 )
-from atomsan.findings.surroundings import Again, Around, Look, Surroundings, innermost
+from atomsan.findings.surroundings import ConditionRead, EnclosingRegion, RepeatedRead, Surroundings, innermost
 from atomsan.source.effects import MAKES_KEY, MAKES_PLACE, commute, commute_on_element
 from atomsan.trace.regions import WITHIN_FUNCTION
 
@@ -127,10 +127,10 @@ def with_marked(marked: Sequence[Finding], judged: Sequence[Finding], *, is_stop
     return [*marked, *rest]
 
 
-def looks(finding: Finding) -> list[Look]:
+def condition_reads(finding: Finding) -> list[ConditionRead]:
     """Where it matters whether something is read again: the second pass is asked for it."""
     turns = [turn for turn in _turns(finding) if turn.leaves.op == "read" and _may_look(_text(turn.leaves))]
-    return [Look(turn.leaves.number, turn.leaves.target, turn.enters.number) for turn in turns]
+    return [ConditionRead(turn.leaves.number, turn.leaves.target, turn.enters.number) for turn in turns]
 
 
 def _judged_by_steps(violations: Violations, evidence: Evidence) -> list[Finding]:
@@ -178,7 +178,7 @@ def _judged_by_surroundings(judged: Sequence[Finding], evidence: Evidence, aroun
         placed = reconsidered if region is None else placed_in(reconsidered, region)
         (found if placed.why is None else notes).append(placed)
     ids = {finding.id for finding in found}
-    return [*merged(found), *merged(note for note in notes if note.id not in ids)]
+    return [*merge_findings(found), *merge_findings(note for note in notes if note.id not in ids)]
 
 
 def _reconsidered(finding: Finding, surroundings: Surroundings) -> Finding:
@@ -328,7 +328,7 @@ def _sets_constant(step: ShownStep) -> bool:
     return _CONSTANT.match(_text(step)) is not None
 
 
-def _is_unit_of_work(turn: Turn, around: Mapping[int, Sequence[Around]]) -> bool:
+def _is_unit_of_work(turn: Turn, around: Mapping[int, Sequence[EnclosingRegion]]) -> bool:
     """Whether the innermost region around both accesses is meant as one step on the object (docs/specification.md).
 
     It is if its own code touches the object, if it is a method of the object, or if what one call on it has read goes
@@ -357,25 +357,27 @@ def _is_unit_of_work(turn: Turn, around: Mapping[int, Sequence[Around]]) -> bool
     return any(name.startswith(f"{of_class}.") for name in (turn.leaves.path, turn.enters.path, *methods))
 
 
-def _is_code_of(region: Around, step: ShownStep) -> bool:
+def _is_code_of(region: EnclosingRegion, step: ShownStep) -> bool:
     """Whether an access is in the region's own code. A function that it calls and that is no region is not its own."""
     function = step.site.function if step.site else None
     of_region = region.name.partition(":")[2].partition("/")[0]
     return not function or not of_region or function == of_region or function.startswith(f"{of_region}.")
 
 
-def _is_called_back_between(turn: Turn, around: Mapping[int, Sequence[Around]]) -> bool:
+def _is_called_back_between(turn: Turn, around: Mapping[int, Sequence[EnclosingRegion]]) -> bool:
     """Whether the two accesses are in different calls by a library, or only one of them is in such a call."""
     steps = [around[step.number] for step in (turn.leaves, turn.enters) if step.number in around]
     first, *last = ([region for region in regions if region.is_back][-1:] for regions in steps or [[]])
     return any(callback != first for callback in last)
 
 
-def _functions(around: Sequence[Around]) -> list[Around]:
+def _functions(around: Sequence[EnclosingRegion]) -> list[EnclosingRegion]:
     return [region for region in around if region.origin not in WITHIN_FUNCTION]
 
 
-def _is_checked_again(turn: Turn, around: Mapping[int, Sequence[Around]], again: Mapping[Look, Again]) -> bool:
+def _is_checked_again(
+    turn: Turn, around: Mapping[int, Sequence[EnclosingRegion]], again: Mapping[ConditionRead, RepeatedRead]
+) -> bool:
     """Double-checked locking done right.
 
     The first read is in a condition, or raises, and without the lock; the thread's next one of the same location, in a
@@ -383,7 +385,7 @@ def _is_checked_again(turn: Turn, around: Mapping[int, Sequence[Around]], again:
     saw decided only whether to look again, and it does not matter what came after it.
     """
     first = turn.leaves
-    second = again.get(Look(first.number, first.target, turn.enters.number))
+    second = again.get(ConditionRead(first.number, first.target, turn.enters.number))
     if second is None or not _only_looks(second.text) or not _may_look(_text(first)):
         return False
     if not _only_looks(_text(first)) and not _goes_on(around.get(first.number, ()), around.get(second.event, ())):
@@ -397,7 +399,7 @@ def _may_look(text: str) -> bool:
     return _only_looks(text) or text.startswith("return ")
 
 
-def _goes_on(before: Sequence[Around], after: Sequence[Around]) -> bool:
+def _goes_on(before: Sequence[EnclosingRegion], after: Sequence[EnclosingRegion]) -> bool:
     """Whether the function that is at a `return` has not returned by then: there was nothing to return.
 
     try: return cache[key]
@@ -416,7 +418,7 @@ def _text(step: ShownStep) -> str:
     return (step.site.text or "").strip() if step.site else ""
 
 
-def _lets_others_in(turn: Turn, around: Mapping[int, Sequence[Around]]) -> bool:
+def _lets_others_in(turn: Turn, around: Mapping[int, Sequence[EnclosingRegion]]) -> bool:
     """Whether the lock of a block that is around both accesses was released in between, inside the block.
 
     As at the wait of a condition, others are to come in there, and what is read after it shows what they did. It is no

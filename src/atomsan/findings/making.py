@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from atomsan.checkers.results import NO_REGION, Witness
 from atomsan.findings.advice import advice_for, advice_for_cycle
-from atomsan.findings.finding import Finding, InSet, ShownStep, SiteShown, fingerprint, merged
+from atomsan.findings.finding import Finding, InSet, ShownStep, SiteShown, fingerprint, merge_findings
 from atomsan.findings.patterns import CYCLE, pattern_of
 from atomsan.findings.wording import UnexplainedEdgeError, hint, hint_for_cycle, sentences
 from atomsan.trace.events import NO_SITE, TARGET_KIND, Op
@@ -107,7 +107,7 @@ def findings_of(witnesses: Iterable[Witness], names: TraceNames, status: Status)
 
     `status` is that of whoever found them.
     """
-    return merged(_finding(witness, names, status) for witness in witnesses)
+    return merge_findings(_finding(witness, names, status) for witness in witnesses)
 
 
 def in_sets(findings: Iterable[Finding], spanned: Callable[[int], Mapping[str, frozenset[str]]]) -> list[Finding]:

@@ -153,13 +153,13 @@ class Report:
         return content | {"counters": self.counters, "seconds": self.seconds}
 
 
-def together(reports: Sequence[Report]) -> dict[str, Any]:
+def reports_to_json(reports: Sequence[Report]) -> dict[str, Any]:
     """The JSON of one report, or of several with the findings of all."""
     if len(reports) == 1:
         return reports[0].to_dict()
-    from atomsan.findings.finding import merged
+    from atomsan.findings.finding import merge_findings
 
-    findings = merged(finding for report in reports for finding in report.findings)
+    findings = merge_findings(finding for report in reports for finding in report.findings)
     return {
         "schema": SCHEMA,
         "reports": [report.to_dict() for report in reports],
@@ -167,7 +167,7 @@ def together(reports: Sequence[Report]) -> dict[str, Any]:
     }
 
 
-def united(reports: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def merge_report_json(reports: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """The JSON of several reports, from the JSON of each: they may come from other processes."""
     findings: dict[str, dict[str, Any]] = {}
     for report in reports:

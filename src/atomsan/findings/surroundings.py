@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from atomsan.trace.symbols import Symbols
 
 
-class Around(NamedTuple):
+class EnclosingRegion(NamedTuple):
     """A region that is open at an event."""
 
     name: str
@@ -40,7 +40,7 @@ class Around(NamedTuple):
     """Between which methods a result flows, if one of them is a property."""
 
 
-class Look(NamedTuple):
+class ConditionRead(NamedTuple):
     """A read in a condition, and the last event by which its thread may have read the location again."""
 
     event: int
@@ -48,7 +48,7 @@ class Look(NamedTuple):
     until: int
 
 
-class Again(NamedTuple):
+class RepeatedRead(NamedTuple):
     """The next read of what was looked at, by the same thread."""
 
     event: int
@@ -60,17 +60,17 @@ class Again(NamedTuple):
 class Surroundings:
     """What is around some events, by number of the event. Feed it the batches of the trace."""
 
-    def __init__(self, events: Iterable[int], looks: Iterable[Look] = ()) -> None:
+    def __init__(self, events: Iterable[int], looks: Iterable[ConditionRead] = ()) -> None:
         self.holds: dict[int, tuple[Hold, ...]] = {}
         """The locks that the thread holds."""
-        self.regions: dict[int, list[Around]] = {}
+        self.regions: dict[int, list[EnclosingRegion]] = {}
         """The regions that the thread is in, the innermost last."""
-        self.again: dict[Look, Again] = {}
+        self.again: dict[ConditionRead, RepeatedRead] = {}
         """What was read again after a look."""
         self._events = sorted(set(events), reverse=True)  # the next one is the last
         self._looks = list(dict.fromkeys(looks))
-        self._threads: dict[Look, int] = {}
-        self._reads: dict[int, list[Look]] = {}
+        self._threads: dict[ConditionRead, int] = {}
+        self._reads: dict[int, list[ConditionRead]] = {}
         self._locks = HeldLocks()
         self._open = OpenRegions()
 
@@ -91,7 +91,7 @@ class Surroundings:
             self.regions[event] = [_around(symbols, *region) for region in self._open.open(thread)]
             for look in self._reads.pop(event, ()):
                 text = symbols.sites.get(int(batch.site[at]), "text") or ""
-                self.again[look] = Again(event, text.strip(), self.holds[event])
+                self.again[look] = RepeatedRead(event, text.strip(), self.holds[event])
         self._advance(batch[seen:])
         return not self._events
 
@@ -128,7 +128,7 @@ def has_locks(symbols: Symbols) -> bool:
     return any(symbols.locks.get(lock, "kind") != "loop" for lock in range(len(symbols.locks)))
 
 
-def innermost(finding: Finding, regions: Mapping[int, list[Around]]) -> str | None:
+def innermost(finding: Finding, regions: Mapping[int, list[EnclosingRegion]]) -> str | None:
     """The innermost region around both local accesses of a finding, where that is known."""
     if finding.span is None:
         return None
@@ -137,12 +137,12 @@ def innermost(finding: Finding, regions: Mapping[int, list[Around]]) -> str | No
     return common[-1].name if common else None
 
 
-def _around(symbols: Symbols, region: int, since: int) -> Around:
+def _around(symbols: Symbols, region: int, since: int) -> EnclosingRegion:
     """A region that is open since an event, with what the trace knows of it."""
     regions = symbols.regions
     lines = (regions.get(region, "flow") or "").splitlines()
     between = tuple(frozenset(line.split()[1:]) for line in lines if line.startswith("."))
-    return Around(
+    return EnclosingRegion(
         name=regions[region],
         origin=regions.get(region, "origin") or "",
         has_flow=len(between) < len(lines),

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from atomsan.checkers import auto
+from atomsan.checkers import algorithms
 from atomsan.checkers.registry import Capability, Entry, chosen
 from atomsan.findings.report import NamedTransactions, Report
 from atomsan.flow.checker_pass import CheckerPass
@@ -53,7 +53,7 @@ def check(
     for what the checkers do not keep: a cycle that nobody is to blame for, and the locks held at the steps. `progress`
     gives a context manager around each pass over a source, whose value is called with each batch that is done.
     """
-    choice = auto.choice_of(algorithm)
+    choice = algorithms.choice_of(algorithm)
     opened = TraceInput(trace, spec, split_all=split_at_waits, lenient=lenient, format=format)
     state = _Check(opened, choice, Monitor(timeout, progress), first=first, explain=explain)
     execute(PLAN, state, state.monitor)
@@ -65,7 +65,7 @@ class _Check:
     """What a check knows so far. The passes of the plan fill it in."""
 
     trace: TraceInput
-    choice: auto.Choice
+    choice: algorithms.Choice
     monitor: Monitor
     first: bool
     explain: bool
@@ -99,7 +99,7 @@ class _Check:
         return self.explain
 
     def lacks_a_cycle(self) -> bool:
-        return auto.lacks_a_cycle(self.results)
+        return algorithms.lacks_a_cycle(self.results)
 
     def is_judged(self) -> bool:
         """Whether violations are judged: the program was recorded, and every violation is shown."""
@@ -263,7 +263,7 @@ def _explain(state: _Check) -> Explained:
 
 def _check_marked(state: _Check) -> CheckerPass:
     trace = state.trace.under("annotated")
-    return CheckerPass(trace, state.monitor, auto.members(), first=state.first).run()
+    return CheckerPass(trace, state.monitor, algorithms.members(), first=state.first).run()
 
 
 def _explain_marked(state: _Check) -> Explained:
@@ -294,11 +294,13 @@ def _of_checkers(checked: CheckerPass) -> list[Finding]:
     ]
     if not any(found):
         return []
-    from atomsan.findings.finding import merged
+    from atomsan.findings.finding import merge_findings
 
     shown = {finding.region for findings in found for finding in findings if finding.witness}
     kept = (finding for findings in found for finding in findings if finding.witness or finding.region not in shown)
-    return sorted(merged(kept, counts=max), key=lambda finding: (finding.first_event is None, finding.first_event))
+    return sorted(
+        merge_findings(kept, counts=max), key=lambda finding: (finding.first_event is None, finding.first_event)
+    )
 
 
 def _of_checker(checked: CheckerPass, entry: Entry, result: Result) -> Iterable[Finding]:
@@ -336,7 +338,7 @@ def _of_cycle(state: _Check) -> list[Finding]:
     shown = state.cycle.results[0][1] if state.cycle else state.main.beside
     if shown is not None and shown.witnesses:
         names = (state.cycle or state.main).names
-        return findings_of([auto.as_cycle(shown.witnesses[0])], names, chosen(Capability.CYCLES).status)
+        return findings_of([algorithms.as_cycle(shown.witnesses[0])], names, chosen(Capability.CYCLES).status)
     violated = [(entry, result) for entry, result in state.main.results if result.verdict == "violated"]
     closings = (closed(result.closing, state.main.names, entry.status) for entry, result in violated if result.closing)
     return [next(closings, bare_cycle(violated[0][0].status))]

@@ -116,7 +116,7 @@ def recording_options(
 
 def checked_under(algorithm: str | Sequence[str], spec: Specification) -> Check:
     """Checks events with these algorithms, under this specification. Unknown names raise now."""
-    from atomsan.checkers.auto import choice_of
+    from atomsan.checkers.algorithms import choice_of
 
     choice_of(algorithm)
 
@@ -200,7 +200,7 @@ def recorded(
             forked = ForkedProcesses(launch, limits, spool, path, force=force)
             with Tape(recording.symbols, recording.meta, path, force=force, room=room) as tape, forked:
                 recording.start(tape)
-                for is_asked in run.to_the_end(recording):
+                for is_asked in run.read_until_exit(recording):
                     forked.read()
                     if is_asked:
                         interim(tape)

@@ -12,16 +12,16 @@ if TYPE_CHECKING:
 
 def render(reports: Sequence[Report], *, limit: int | None = None, with_notes: bool = False) -> str:
     """One object for one report; for several, one with all reports and the findings of all. It is never shortened."""
-    from atomsan.findings.report import together
+    from atomsan.findings.report import reports_to_json
 
-    return encoded(together(reports))
+    return encoded(reports_to_json(reports))
 
 
 def merge(documents: Sequence[str]) -> str:
     """One object with all reports and the findings of all."""
-    from atomsan.findings.report import united
+    from atomsan.findings.report import merge_report_json
 
-    return encoded(united([json.loads(document) for document in documents]))
+    return encoded(merge_report_json([json.loads(document) for document in documents]))
 
 
 def encoded(data: Any) -> str:

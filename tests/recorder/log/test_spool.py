@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 from atomsan.recorder.log.ring import RingReader
-from atomsan.recorder.log.spool import create_spooled, is_written, open_spooled, spool_directory, spooled
+from atomsan.recorder.log.spool import create_spooled, has_live_writer, open_spooled, spool_directory, spooled
 
 
 def test_logs_of_forked_processes(tmp_path: Path) -> None:
@@ -25,12 +25,12 @@ def test_logs_of_forked_processes(tmp_path: Path) -> None:
         assert [number for number, _ in found] == [pid]
         log = open_spooled(found[0][1])
         assert os.listdir(tmp_path) == []
-        assert is_written(log)
+        assert has_live_writer(log)
         assert RingReader(log.memory).available() == 0
     finally:
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
-    assert not is_written(log)
+    assert not has_live_writer(log)
     log.stop()
     assert struct.unpack_from("=I", log.memory, 40) == (1,)
     log.close()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from atomsan.recorder.log.runner import new_recording
-from atomsan.recorder.log.spool import is_written, open_spooled, spooled
+from atomsan.recorder.log.spool import has_live_writer, open_spooled, spooled
 
 if TYPE_CHECKING:
     from atomsan.recorder.log.limits import Limits
@@ -58,7 +58,7 @@ class ForkedProcesses:
         for entry in self._running[:]:
             recording, log, _ = entry
             # this look comes first: what a process logged before it ended is then there to be read
-            lives = is_written(log)
+            lives = has_live_writer(log)
             recording.drain()
             if not lives:
                 self._end(entry)

@@ -28,7 +28,7 @@ class Limits:
         return min(wanted, default=None)
 
     @property
-    def said_when_full(self) -> str:
+    def full_message(self) -> str:
         """What is said of a recording that has `most_events`."""
         most = self._events_of_bytes
         if most is not None and most == self.most_events:

@@ -42,7 +42,7 @@ class LiveEvents:
         return self._batches
 
     def _all(self, run: ProgramRun) -> Iterator[Batch]:
-        for _ in run.to_the_end(self._recording):
+        for _ in run.read_until_exit(self._recording):
             if sum(map(len, self._found)) >= _SMALL:
                 yield from self._taken()
         yield from self._taken()

@@ -193,7 +193,7 @@ class Recording:
         damaged = self._incoming.damaged + self.definitions.wrong
         found = [f"{file} was not recorded: {why}" for file, why in self.definitions.failures.items()]
         if self.is_full:
-            found.append(self._limits.said_when_full)
+            found.append(self._limits.full_message)
         if lost:
             found.append(f"{lost} records were lost")
         if damaged:

@@ -37,14 +37,14 @@ def create_ring(size: int = RING_BYTES, *, shared: bool = True) -> tuple[mmap.mm
     """A ring of about `size` bytes, and the descriptor that another process can map it by (-1 if not `shared`)."""
     descriptor = shared_file("atomsan-ring") if shared else -1
     try:
-        return ring_in(descriptor, capacity_of(size)), descriptor
+        return map_shared_ring(descriptor, capacity_of(size)), descriptor
     except BaseException:
         if shared:
             os.close(descriptor)
         raise
 
 
-def ring_in(descriptor: int, capacity: int) -> mmap.mmap:
+def map_shared_ring(descriptor: int, capacity: int) -> mmap.mmap:
     """A ring in a file (-1: in memory that nobody shares)."""
     whole = HEAD_BYTES + capacity * RECORD_BYTES
     if descriptor >= 0:
@@ -64,17 +64,17 @@ def shared_file(name: str) -> int:
     """The descriptor of a file that is in no directory: it is gone when nobody has it open."""
     if hasattr(os, "memfd_create"):
         try:
-            return out_of_the_way(os.memfd_create(name, os.MFD_CLOEXEC))
+            return move_descriptor_high(os.memfd_create(name, os.MFD_CLOEXEC))
         except OSError:
             pass  # a system that lacks it, or a sandbox that forbids it
     import tempfile
 
     descriptor, path = tempfile.mkstemp(prefix=f"{name}-")
     os.unlink(path)
-    return out_of_the_way(descriptor)
+    return move_descriptor_high(descriptor)
 
 
-def out_of_the_way(descriptor: int) -> int:
+def move_descriptor_high(descriptor: int) -> int:
     """The same file by a high number: the small ones are the program's, and it may count on getting them in turn."""
     for lowest in (HIGH_DESCRIPTOR, 3):
         try:

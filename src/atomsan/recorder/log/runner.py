@@ -75,7 +75,7 @@ class Outcome:
 
 
 class ProgramRun:
-    """One run of a program, in a process of its own. `start` it, then read its log `to_the_end`.
+    """One run of a program, in a process of its own. `start` it, then read its log `read_until_exit`.
 
     The program is started before its reader is there: what that needs takes as long to load as the program.
     """
@@ -96,8 +96,8 @@ class ProgramRun:
         """From now until `close`, the program gets the signals that this process is sent."""
         self._signals.enter_context(signals_passed_on(self))
 
-    def ask(self) -> None:
-        """Somebody asks how it goes: `to_the_end` says so."""
+    def request_interim_report(self) -> None:
+        """Somebody asks how it goes: `read_until_exit` says so."""
         self._is_asked = True
 
     def start(self) -> None:
@@ -124,7 +124,7 @@ class ProgramRun:
         """A new reader of the program's log."""
         return new_recording(self._launch, self._limits, self._log)
 
-    def to_the_end(self, recording: Recording) -> Iterator[bool]:
+    def read_until_exit(self, recording: Recording) -> Iterator[bool]:
         """Read the log until the program has ended. Gives True now and then: somebody asks how it goes; else False."""
         while self._pump(recording):
             was_asked, self._is_asked = self._is_asked, False

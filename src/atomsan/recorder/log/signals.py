@@ -24,7 +24,7 @@ class Receiver(Protocol):
         """Pass a signal on."""
         ...
 
-    def ask(self) -> None:
+    def request_interim_report(self) -> None:
         """Somebody asks how it goes."""
         ...
 
@@ -43,7 +43,7 @@ def signals_passed_on(to: Receiver) -> Iterator[None]:
 
     handlers: dict[int, Any] = dict.fromkeys(OF_A_TERMINAL, from_terminal)
     handlers |= dict.fromkeys(FORWARDED, lambda number, frame: to.send(number))
-    handlers[signal.SIGUSR1] = lambda number, frame: to.ask()
+    handlers[signal.SIGUSR1] = lambda number, frame: to.request_interim_report()
     if threading.current_thread() is not threading.main_thread():
         handlers.clear()  # signals come to the main thread, whoever that is
     handled = [number for number in handlers if signal.getsignal(number) not in (signal.SIG_IGN, None)]

@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from atomsan.recorder.log.ring import RING_BYTES, SharedLog, capacity_of, out_of_the_way, ring_in
+from atomsan.recorder.log.ring import RING_BYTES, SharedLog, capacity_of, map_shared_ring, move_descriptor_high
 
 _RING_SUFFIX, _DEFINITIONS_SUFFIX = ".ring", ".definitions"
 
@@ -23,7 +23,7 @@ def create_spooled(directory: str, ring_bytes: int = RING_BYTES) -> SharedLog:
     definition_file = _new_file(name + _DEFINITIONS_SUFFIX)
     fcntl.lockf(definition_file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     ring_file = _new_file(name + ".new")
-    memory = ring_in(ring_file, capacity_of(ring_bytes))
+    memory = map_shared_ring(ring_file, capacity_of(ring_bytes))
     os.rename(name + ".new", name + _RING_SUFFIX)
     return SharedLog(memory, ring_file, definition_file)
 
@@ -48,7 +48,7 @@ def spooled(directory: str) -> list[tuple[int, str]]:
     return found
 
 
-def is_written(log: SharedLog) -> bool:
+def has_live_writer(log: SharedLog) -> bool:
     """Whether the process that made this log still lives."""
     try:
         fcntl.lockf(log.definition_file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -58,7 +58,7 @@ def is_written(log: SharedLog) -> bool:
 
 
 def _new_file(path: str) -> int:
-    return out_of_the_way(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    return move_descriptor_high(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from atomsan.findings.advice import advice_for, advice_for_cycle
@@ -63,8 +64,6 @@ class Surroundings:
     def __init__(self, events: Iterable[int], looks: Iterable[ConditionRead] = ()) -> None:
         self.holds: dict[int, tuple[Hold, ...]] = {}
         """The locks that the thread holds."""
-        self.regions: dict[int, list[EnclosingRegion]] = {}
-        """The regions that the thread is in, the innermost last."""
         self.again: dict[ConditionRead, RepeatedRead] = {}
         """What was read again after a look."""
         self._events = sorted(set(events), reverse=True)  # the next one is the last
@@ -73,9 +72,13 @@ class Surroundings:
         self._reads: dict[int, list[ConditionRead]] = {}
         self._locks = HeldLocks()
         self._open = OpenRegions()
+        self._inside: dict[int, list[tuple[int, int]]] = {}
+        """The regions that the thread is in: numbers, and the events of their begins."""
+        self._symbols: Symbols | None = None
 
     def feed(self, batch: Batch, symbols: Symbols) -> bool:
         """Take the next events. True: all is known, so do not feed any more."""
+        self._symbols = symbols
         self._locks.grow(len(symbols.threads), len(symbols.locks))
         self._open.grow(len(symbols.threads))
         self._find_reads(batch)
@@ -88,12 +91,20 @@ class Surroundings:
             seen = until
             thread = int(batch.thread[at])
             self.holds[event] = self._holds(thread, symbols)
-            self.regions[event] = [_around(symbols, *region) for region in self._open.open(thread)]
+            self._inside[event] = self._open.open(thread)
             for look in self._reads.pop(event, ()):
                 text = symbols.sites.get(int(batch.site[at]), "text") or ""
                 self.again[look] = RepeatedRead(event, text.strip(), self.holds[event])
         self._advance(batch[seen:])
         return not self._events
+
+    @cached_property
+    def regions(self) -> dict[int, list[EnclosingRegion]]:
+        """The regions that the thread is in, the innermost last. Ask when all events were fed."""
+        symbols = self._symbols
+        if symbols is None:
+            return {}
+        return {event: [_enclosing(symbols, *one) for one in inside] for event, inside in self._inside.items()}
 
     def _find_reads(self, batch: Batch) -> None:
         """Let the first read after each look be among the events that are wanted."""
@@ -137,7 +148,7 @@ def innermost(finding: Finding, regions: Mapping[int, list[EnclosingRegion]]) ->
     return common[-1].name if common else None
 
 
-def _around(symbols: Symbols, region: int, since: int) -> EnclosingRegion:
+def _enclosing(symbols: Symbols, region: int, since: int) -> EnclosingRegion:
     """A region that is open since an event, with what the trace knows of it."""
     regions = symbols.regions
     lines = (regions.get(region, "flow") or "").splitlines()

@@ -206,3 +206,29 @@ def test_two_calls_are_one_step_if_a_result_flows_from_one_to_the_other(
     trace = recorded(ACROSS, {"g": "function", "f": "function"})
     trace.symbols.regions.set(trace.symbols.regions.find("g") or 0, "flow", flow)
     assert regions(atomsan.check(trace)) == expected
+
+
+MARKED_INSIDE = "T:begin(f) T:begin(x) T:r(v) U:w(v) T:w(v) T:end(x) T:end(f)"
+
+
+def test_violation_in_a_marked_region_is_counted_once() -> None:
+    """By the sets of the program and by all data as one set: it is the same violation."""
+    trace = recorded(MARKED_INSIDE, {"f": "function", "x": "annotated"})
+    (finding,) = atomsan.sets(trace).findings
+    assert (finding.region, finding.count) == ("x", 1)
+
+
+def test_nothing_is_found_where_no_region_is_atomic() -> None:
+    """Though a region that the program marks is violated: the specification says that only others are meant."""
+    trace = recorded(MARKED_INSIDE, {"f": "function", "x": "annotated"})
+    report = atomsan.check(trace, spec=Specification(atomic=("nothing",)))
+    assert (report.verdict, report.findings, report.notes) == ("holds", [], [])
+
+
+def test_recorded_program_with_marked_regions_only_has_a_set_for_each_object() -> None:
+    trace = recorded(
+        "T:begin(f) T:r(x) U:w(x) T:w(x) T:end(f)", {"f": "annotated"}, object="C #1", field="v", **{"class": "C"}
+    )
+    assert set(atomsan.sets(trace).sets or ()) == {"*"}  # by names, which have no dot here
+    trace.meta.recorded = True
+    assert set(atomsan.sets(trace).sets or ()) == {"C #1", "*"}

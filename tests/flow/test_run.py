@@ -70,6 +70,9 @@ def test_run_applies_a_specification(program: Path) -> None:
         (("nothing.py",), {}, "no such file"),
         (("bank.py", "0"), {"algorithm": "frob"}, "unknown algorithm 'frob'"),
         (("bank.py", "0"), {"live": True, "keep": "kept.atomtrace"}, "keeps no trace"),
+        (("bank.py", "0"), {"timeout": 0}, "timeout must be more than 0"),
+        (("bank.py", "0"), {"timeout": float("nan")}, "timeout must be more than 0"),
+        (("bank.py", "0"), {"max_events": 0}, "max_events must be more than 0"),
     ],
 )
 def test_run_refuses_invalid_arguments(
@@ -89,3 +92,12 @@ def test_refine_removes_the_regions_that_violate(tmp_path: Path) -> None:
     assert not result.spec.is_atomic("f", "foreign")
     assert not result.spec.is_atomic("h", "foreign")
     assert result.spec.is_atomic("g", "foreign")
+
+
+def test_refine_takes_one_trace_and_traces_in_memory(tmp_path: Path) -> None:
+    trace = atomsan.parse("T:begin(f) T:r(x) U:w(x) T:w(x) T:end(f)")
+    trace.save(tmp_path / "t.std")
+    for given in (str(tmp_path / "t.std"), tmp_path / "t.std", trace, [trace]):
+        assert list(atomsan.refine(given).removed) == ["f"]
+    with pytest.raises(atomsan.InputError, match="at least one trace"):
+        atomsan.refine([])

@@ -18,6 +18,7 @@ from atomsan.flow.check import check
 from atomsan.flow.trace_input import specification_of
 from atomsan.source.spec import Specification, literal
 from atomsan.trace.monitor import INTERRUPTED, Progress, silent
+from atomsan.trace.trace import Trace
 
 if TYPE_CHECKING:
     from atomsan.findings.finding import Finding
@@ -93,7 +94,7 @@ class Refinement:
 
 
 def refine(
-    traces: Sequence[str | os.PathLike[str]],
+    traces: str | os.PathLike[str] | Trace | Sequence[str | os.PathLike[str] | Trace],
     spec: Specification | str | os.PathLike[str] | None = None,
     *,
     max_rounds: int | None = None,
@@ -102,13 +103,22 @@ def refine(
     format: str | None = None,
     progress: Progress = silent,
 ) -> Refinement:
-    """Refine until two rounds in a row remove nothing. An interrupt ends it, with the specification so far."""
+    """Infer which regions are atomic, from one trace or several: files, or traces in memory.
+
+    Refines until two rounds in a row remove nothing. An interrupt ends it, with the specification so far.
+    """
+    if isinstance(traces, str | os.PathLike | Trace):
+        traces = [traces]
+    if not traces:
+        raise InputError("refining needs at least one trace")
     for trace in traces:
-        if not (os.path.isfile(trace) or os.path.isdir(trace)) and os.path.exists(trace):
+        if isinstance(trace, Trace) or os.path.isfile(trace) or os.path.isdir(trace):
+            continue
+        if os.path.exists(trace):
             raise InputError("refining reads a trace several times, so it must be a file", source=os.fspath(trace))
     refinement = Refinement(specification_of(spec))
 
-    def checked(trace: str | os.PathLike[str]) -> Report:
+    def checked(trace: str | os.PathLike[str] | Trace) -> Report:
         return check(
             trace,
             chosen(Capability.VIOLATIONS, Capability.WITNESSES).name,
@@ -123,11 +133,15 @@ def refine(
     for number in _numbers(max_rounds):
         one = Round(number)
         refinement.rounds.append(one)
-        _play(refinement, one, ((os.fspath(trace), checked(trace)) for trace in traces))
+        _play(refinement, one, ((_name(trace), checked(trace)) for trace in traces))
         if refinement.stopped or refinement.finished:
             return refinement
     refinement.stopped = "the limit of rounds"
     return refinement
+
+
+def _name(trace: str | os.PathLike[str] | Trace) -> str:
+    return trace.meta.source if isinstance(trace, Trace) else os.fspath(trace)
 
 
 def _numbers(most: int | None) -> Iterator[int]:

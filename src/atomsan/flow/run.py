@@ -61,6 +61,9 @@ def run(
     from atomsan.flow.trace_input import specification_of
     from atomsan.recorder.log.limits import Limits
 
+    for name, value in (("timeout", timeout), ("max_events", max_events), ("max_bytes", max_bytes)):
+        if value is not None and not value > 0:  # refuses nan as well
+            raise InputError(f"{name} must be more than 0")
     what = program_of(program, module, code, arguments)
     rules = specification_of(spec)
     options = recording_options(

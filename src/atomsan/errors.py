@@ -60,6 +60,12 @@ class OutputError(AtomSanError):
     """A result that could not be written: the disk is full, the path exists, permission is missing."""
 
 
+def check_positive(name: str, value: float | None) -> None:
+    """Refuse a limit of nothing. None is no limit."""
+    if value is not None and not value > 0:  # refuses nan as well
+        raise InputError(f"{name} must be more than 0")
+
+
 def shown(text: bytes, most: int = 60) -> str:
     """A piece of the input for a message: shortened to `most` bytes and made printable."""
     cut = text if len(text) <= most else text[:most] + b"..."

@@ -72,6 +72,30 @@ def test_symbol_fields_survive_the_round_trip(tmp_path: Path, suffix: str) -> No
     assert trace[2].site is None
 
 
+@pytest.mark.parametrize("suffix", [".atomtrace", ".parquet"])
+@pytest.mark.parametrize("recorded", [False, True])
+def test_who_recorded_a_trace_survives_the_round_trip(tmp_path: Path, suffix: str, recorded: bool) -> None:
+    trace = TraceBuilder().add("T", "begin", "f").add("T", "r", "x").build()
+    trace.meta.recorded = recorded
+    trace.save(tmp_path / f"t{suffix}")
+    assert atomsan.load(tmp_path / f"t{suffix}").meta.recorded is recorded
+
+
+@pytest.mark.parametrize(("origin", "expected"), [("function", True), ("annotated", False), ("foreign", False)])
+def test_bundle_that_does_not_say_who_recorded_it_is_known_by_its_regions(
+    tmp_path: Path, origin: str, expected: bool
+) -> None:
+    """Bundles that were written before `recorded` was a key of their meta.json."""
+    builder = TraceBuilder()
+    builder.symbols.regions.intern("f", origin=origin)
+    path = tmp_path / "t.atomtrace"
+    builder.add("T", "begin", "f").build().save(path)
+    meta = json.loads((path / "meta.json").read_text())
+    del meta["recorded"]
+    (path / "meta.json").write_text(json.dumps(meta))
+    assert atomsan.load(path).meta.recorded is expected
+
+
 @settings(max_examples=60, deadline=None)
 @given(traces())
 def test_any_trace_survives_the_round_trip(tmp_path_factory: pytest.TempPathFactory, steps: list[Step]) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from atomsan.config.specification import specification
-from atomsan.errors import InputError
+from atomsan.errors import InputError, check_positive
 from atomsan.reports.files import ReportFile, report_files
 from atomsan.reports.registry import REPORTERS
 
@@ -114,11 +114,6 @@ class LaunchOptions(NamedTuple):
             redact_keys=self.redact_keys,
             explain_selection=self.explain_selection,
         )
-
-
-def check_positive(flag: str, value: float | None) -> None:
-    if value is not None and not value > 0:  # refuses nan as well
-        raise InputError(f"{flag} must be more than 0")
 
 
 # By the name of the parameter that takes the group.

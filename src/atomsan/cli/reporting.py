@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from atomsan.cli.exit_codes import Exit
 from atomsan.cli.messages import say
-from atomsan.cli.option_groups import ReportOptions, check_positive
-from atomsan.errors import InputError
+from atomsan.cli.option_groups import ReportOptions
+from atomsan.errors import InputError, check_positive
 from atomsan.reports.numerals import counted
 from atomsan.reports.registry import REPORTERS
 

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from atomsan.errors import InputError
+from atomsan.errors import InputError, check_positive
 from atomsan.recorder.log.runner import Outcome, started
 from atomsan.recorder.log.spool import spool_directory
 from atomsan.recorder.python.launch import Program, PythonLaunch
@@ -62,8 +62,7 @@ def run(
     from atomsan.recorder.log.limits import Limits
 
     for name, value in (("timeout", timeout), ("max_events", max_events), ("max_bytes", max_bytes)):
-        if value is not None and not value > 0:  # refuses nan as well
-            raise InputError(f"{name} must be more than 0")
+        check_positive(name, value)
     what = program_of(program, module, code, arguments)
     rules = specification_of(spec)
     options = recording_options(

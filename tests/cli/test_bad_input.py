@@ -171,7 +171,7 @@ def test_a_bundle_without_meta(atomsan: Atomsan, bundle: Path) -> None:
 
 def test_a_bundle_of_another_version(atomsan: Atomsan, bundle: Path) -> None:
     meta = bundle / "meta.json"
-    meta.write_text(meta.read_text().replace("atomtrace/1", "atomtrace/99"))
+    meta.write_text(meta.read_text().replace("atomtrace/2", "atomtrace/99"))
     assert_refused(atomsan("stats", bundle), "b.atomtrace", "atomtrace/99")
 
 

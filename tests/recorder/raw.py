@@ -128,13 +128,13 @@ def module(
     file: str = "m.py",
     source: str = "",
 ) -> list[Any]:
-    """The definition of a module. A probe is (kind, line, column, function, name, text, region, feeds) or less."""
-    defaults = (None, 1, 0, 0, "", "", -1, -1)
+    """The definition of a module. A probe: (kind, line, column, function, name, text, region, feeds, node) or less."""
+    defaults = (None, 1, 0, 0, "", "", -1, -1, -1)
     plan = {
         "module": name,
         "file": file,
         "probes": [[*probe, *defaults[len(probe) :]] for probe in probes],
-        "functions": [[function, 1, -1] for function in functions],
+        "functions": [[function, 1, -1, "{}"] for function in functions],
         "regions": [[*region, *("", "function", 1, 0, False, False, [])[len(region) :]] for region in regions],
         "shared_names": [],
     }

@@ -53,9 +53,10 @@ def test_symbol_fields_survive_the_round_trip(tmp_path: Path, suffix: str) -> No
     builder.symbols.locations.intern("Account.balance#1", **{"object": "1", "class": "Account", "field": "balance"})
     builder.symbols.locations.intern("plain")
     builder.symbols.locks.intern("the loop", kind="loop")
-    builder.symbols.regions.intern("bank:Account.add", origin="function", flow="acc\nself.pool")
+    builder.symbols.regions.intern("bank:Account.add", origin="function", flow="acc\nself.pool", function=0)
+    builder.symbols.functions.intern("bank:Account.add", summary='{"nodes":[]}')
     place = {"file": "bank.py", "line": 12, "column": 8, "function": "add", "text": "self.log.append(1)"}
-    builder.symbols.sites.intern("s", **place, operation="append")
+    builder.symbols.sites.intern("s", **place, operation="append", owner=0, node=3, normal="self.log.append(1)")
     builder.add("T", "begin", "bank:Account.add", "s").add("T", "r", "Account.balance#1", "s").add("T", "w", "plain")
     builder.add("T", "acq", "the loop").add("T", "acq", "a lock")
     builder.build().save(tmp_path / f"t{suffix}")
@@ -68,7 +69,10 @@ def test_symbol_fields_survive_the_round_trip(tmp_path: Path, suffix: str) -> No
     assert [symbols.locks.get(i, "kind") for i in (0, 1)] == ["loop", "lock"]
     assert symbols.regions.get(0, "origin") == "function"
     assert symbols.regions.get(0, "flow") == "acc\nself.pool"
-    assert symbols.sites.site(0) == ("s", "bank.py", 12, 8, "add", "self.log.append(1)", "append")
+    facts = (0, 3, "self.log.append(1)")
+    assert symbols.sites.site(0) == ("s", "bank.py", 12, 8, "add", "self.log.append(1)", "append", *facts)
+    assert symbols.regions.get(0, "function") == 0
+    assert symbols.functions.get(0, "summary") == '{"nodes":[]}'
     assert trace[2].site is None
 
 
@@ -135,7 +139,7 @@ def test_files_are_readable_with_pyarrow_alone(bundle: Path, archive: Path) -> N
     assert [str(field.type) for field in events.schema] == ["uint32", "uint8", "uint32", "uint32"]
     assert pq.read_table(archive).equals(events)
     meta = json.loads((bundle / "meta.json").read_text())
-    assert (meta["format"], meta["complete"], meta["events"]) == ("atomtrace/1", True, 1000)
+    assert (meta["format"], meta["complete"], meta["events"]) == ("atomtrace/2", True, 1000)
 
 
 def test_missing_nullable_column_is_accepted(tmp_path: Path) -> None:
@@ -151,6 +155,28 @@ def test_missing_nullable_column_is_accepted(tmp_path: Path) -> None:
         stream.write_table(table)
     regions = atomsan.load(path).symbols.regions
     assert (regions.get(0, "flow"), regions.get(0, "entered")) == ("a get set", None)
+
+
+def test_bundle_of_the_first_version_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "t.atomtrace"
+    atomsan.parse("T:begin(f) T:r(x) T:end(f)").save(path)
+    meta = json.loads((path / "meta.json").read_text())
+    (path / "meta.json").write_text(json.dumps({**meta, "format": "atomtrace/1"}))
+    (path / "functions.arrows").unlink()
+    trace = atomsan.load(path)
+    assert (len(trace), len(trace.symbols.functions)) == (3, 0)
+    assert trace.symbols.regions.get(0, "function") is None
+
+
+def test_archive_of_the_first_version_is_read(tmp_path: Path) -> None:
+    atomsan.parse("T:begin(f) T:r(x) T:end(f)").save(tmp_path / "t.parquet")
+    table = pq.read_table(tmp_path / "t.parquet")
+    content = dict(pq.read_metadata(tmp_path / "t.parquet").metadata)
+    del content[b"atomsan.functions"]
+    content[b"atomsan.meta"] = content[b"atomsan.meta"].replace(b"atomtrace/2", b"atomtrace/1")
+    pq.write_table(table.replace_schema_metadata(content), tmp_path / "old.parquet")
+    trace = atomsan.load(tmp_path / "old.parquet")
+    assert (len(trace), len(trace.symbols.functions)) == (3, 0)
 
 
 def cut(path: Path, size: int) -> None:
@@ -195,7 +221,7 @@ def change_meta(bundle: Path, **changes: object) -> None:
         (lambda b: (b / "meta.json").unlink(), "not a trace bundle"),
         (lambda b: (b / "meta.json").write_text("{"), "meta.json: not valid JSON"),
         (lambda b: (b / "meta.json").write_text("[]"), "does not say which format"),
-        (lambda b: change_meta(b, format="atomtrace/2"), "has the format 'atomtrace/2'; this version reads"),
+        (lambda b: change_meta(b, format="atomtrace/3"), "has the format 'atomtrace/3'; this version reads"),
         (lambda b: change_meta(b, complete="yes"), "'complete' has a wrong type"),
         (lambda b: change_meta(b, seconds=float("nan")), "'seconds' is out of range"),
         (lambda b: change_meta(b, events=-1), "'events' is out of range"),

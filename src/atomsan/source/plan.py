@@ -123,6 +123,8 @@ class Probe(NamedTuple):
     feeds: int = -1
     """The probe (load_attr, load_name, load_cell) whose value is the container that this one is about. with: whose
     value is entered; await: whose value has the method that is awaited."""
+    node: int = -1
+    """The node of the function's flow summary that stands for it."""
     step: str = ""
     """aug_attr: what it does at once. `+1`, `-2`: adds this, asked by `in`. `+`, `-`: adds or subtracts what it is
     called with."""
@@ -135,6 +137,8 @@ class Function(NamedTuple):
     """Its qualified name, `<module>` for the module."""
     line: int
     parent: int = -1
+    summary: str = ""
+    """Its flow summary, as JSON (`flow_summaries.py`). Code that has no summary of its own is in that of `parent`."""
 
 
 class Region(NamedTuple):

@@ -14,6 +14,7 @@ from atomsan.source.plan import Function, Probe, Region
 from atomsan.source.scopes import CLASS, FUNCTION, FunctionNode, Scope, Scopes, mangled
 
 _TEXT_LENGTH = 80
+_EMPTY = "{}"
 
 
 class Enclosing:
@@ -43,7 +44,7 @@ class Rewriter:
 
     def __init__(self, tree: ast.AST, lines: list[bytes], module: str, entries: frozenset[tuple[str, int]]) -> None:
         self.probes: list[Probe] = []
-        self.functions: list[Function] = [Function("<module>", 1)]
+        self.functions: list[Function] = [Function("<module>", 1, summary=_EMPTY)]
         self.regions: list[Region] = []
         self.sets: list[tuple[str, ...]] = []
         self.scopes = Scopes(tree)
@@ -74,7 +75,7 @@ class Rewriter:
         step: str = "",
     ) -> int:
         at = (node.lineno, node.col_offset, self._enclosing.function)
-        self.probes.append(Probe(kind, *at, name, text, region, feeds, step))
+        self.probes.append(Probe(kind, *at, name, text, region, feeds, -1, step))
         return len(self.probes) - 1
 
     def _text(self, node: ast.expr) -> str:
@@ -206,12 +207,14 @@ class Rewriter:
 
     # Places
 
-    def _enter(self, node: FunctionNode | ast.Lambda | ast.ClassDef, name: str) -> tuple[Scope, Enclosing, Any]:
+    def _enter(
+        self, node: FunctionNode | ast.Lambda | ast.ClassDef, name: str, *, has_summary: bool = True
+    ) -> tuple[Scope, Enclosing, Any]:
         before = (self._scope, self._enclosing, self._stored)
         around = self._enclosing
         is_global = not isinstance(node, ast.Lambda) and self._mangled(name) in self._scope.globals
         qualname = name if is_global else around.inner_prefix + name
-        self.functions.append(Function(qualname, node.lineno, around.function))
+        self.functions.append(Function(qualname, node.lineno, around.function, _EMPTY if has_summary else ""))
         inner = f"{qualname}." if isinstance(node, ast.ClassDef) else f"{qualname}.<locals>."
         self._enclosing = Enclosing(len(self.functions) - 1, qualname, node, inner)
         self._scope = self.scopes.of[node]

@@ -13,12 +13,18 @@ from atomsan import __version__
 from atomsan.errors import InputError
 from atomsan.trace.events import MAX_SYMBOLS
 from atomsan.trace.meta import TraceMeta
-from atomsan.trace.symbols import FIELDS, Symbols, SymbolTable
+from atomsan.trace.symbols import FIELDS, SYMBOL_KINDS, Symbols, SymbolTable
 
 if TYPE_CHECKING:
     from atomsan.trace.events import Batch, SymbolKind
 
-STORAGE_FORMAT = "atomtrace/1"
+STORAGE_FORMAT = "atomtrace/2"
+
+# The tables that a format does not have yet, by the formats that can be read.
+_MISSING_TABLES: dict[str, frozenset[SymbolKind]] = {
+    "atomtrace/1": frozenset({"functions"}),
+    STORAGE_FORMAT: frozenset(),
+}
 
 EVENT_SCHEMA = pa.schema(
     [
@@ -36,7 +42,7 @@ _SYMBOLS_A_BATCH = 1 << 20
 
 
 def stored_name(kind: SymbolKind) -> str:
-    """The name of a symbol table in a bundle or archive: version 1 of these calls locations `variables`."""
+    """The name of a symbol table in a bundle or archive: these call locations `variables`."""
     return "variables" if kind == "locations" else kind
 
 
@@ -154,13 +160,20 @@ def meta_to_json(meta: TraceMeta, symbols: Symbols, events: int, *, complete: bo
     return content
 
 
+def stored_tables(content: Any) -> list[SymbolKind]:
+    """The symbol tables that are stored beside this content of `meta.json`, which `meta_from_json` has accepted."""
+    missing = _MISSING_TABLES[content["format"]]
+    return [kind for kind in SYMBOL_KINDS if kind not in missing]
+
+
 def meta_from_json(content: Any, symbols: Symbols, format: str, source: str) -> TraceMeta:
     """The reverse of `meta_to_json`; numbered sites go into `symbols`."""
     if not isinstance(content, dict) or not isinstance(content.get("format"), str):
         raise InputError("does not say which format it has", source=source)
-    if content["format"] != STORAGE_FORMAT:
+    if content["format"] not in _MISSING_TABLES:
+        known_formats = " and ".join(map(repr, _MISSING_TABLES))
         raise InputError(
-            f"has the format {content['format'][:60]!r}; this version reads {STORAGE_FORMAT!r}", source=source
+            f"has the format {content['format'][:60]!r}; this version reads {known_formats}", source=source
         )
     known: dict[str, Any] = {key: content.get(key) for key in _META_TYPES}
     for key, type_ in _META_TYPES.items():

@@ -3,12 +3,12 @@
     events.arrows      thread, op, target, site; LZ4; one record batch a batch
     threads.arrows     one stream for each symbol table; row i is symbol i
     ...
-    meta.json          "format": "atomtrace/1", where the trace comes from, and whether it is complete
+    meta.json          "format": "atomtrace/2", where the trace comes from, and whether it is complete
 
 A stream that was cut short stays readable up to the cut: symbols are written before the events that use them, and
 `meta.json` has `"complete": false` until the last byte is written.
 
-History of the format: 1, the first.
+History of the format: 1, the first; 2, the table of functions, and which function a region and a site are of.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from atomsan.trace.arrow import (
     meta_from_json,
     meta_to_json,
     stored_name,
+    stored_tables,
     symbol_record_batches,
     table_schema,
 )
@@ -134,13 +135,14 @@ class BundleSource:
     def __init__(self, directory: Path, symbols: Symbols | None = None) -> None:
         self._directory = directory
         self.symbols = Symbols()
-        self.meta = meta_from_json(_read_meta(directory), self.symbols, "bundle", str(directory))
+        content = _read_meta(directory)
+        self.meta = meta_from_json(content, self.symbols, "bundle", str(directory))
         # Of a bundle that is still being written, only what is there now: later events may use symbols not read here.
         self._events_size = None if self.meta.complete else _size(directory / EVENTS)
         if symbols is not None:
             self.symbols = symbols
             return
-        for kind in SYMBOL_KINDS:
+        for kind in stored_tables(content):
             self._read_table(kind)
         self.meta.recorded = self.meta.recorded or was_recorded(self.symbols)
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     Column = NDArray[np.uint32]
     OpColumn = NDArray[np.uint8]
 
-SymbolKind = Literal["threads", "locations", "locks", "regions", "handovers", "sites"]
+SymbolKind = Literal["threads", "locations", "locks", "functions", "regions", "handovers", "sites"]
 
 # A table has at most 2**32 - 1 symbols, so the last value of a uint32 is free to mean "no site is known".
 NO_SITE = 0xFFFFFFFF

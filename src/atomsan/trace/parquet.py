@@ -24,6 +24,7 @@ from atomsan.trace.arrow import (
     meta_from_json,
     meta_to_json,
     stored_name,
+    stored_tables,
     symbol_record_batches,
     table_schema,
 )
@@ -95,7 +96,7 @@ class ParquetSource:
         except (ValueError, RecursionError) as error:
             raise InputError(f"its metadata is not valid JSON: {first_line(error)}", source=path) from error
         self.meta = meta_from_json(content, self.symbols, "parquet", path)
-        for kind in SYMBOL_KINDS:
+        for kind in stored_tables(content):
             self._unpack(self.symbols.table(kind), metadata.get(_table_key(kind), b""))
         self.meta.recorded = self.meta.recorded or was_recorded(self.symbols)
         if not self.meta.complete:

@@ -18,9 +18,20 @@ FIELDS: dict[SymbolKind, dict[str, type]] = {
     "threads": {},
     "locations": {"object": str, "class": str, "field": str, "owner": str},
     "locks": {"kind": str},
-    "regions": {"origin": str, "flow": str, "entered": str},
+    "functions": {"summary": str},
+    "regions": {"origin": str, "flow": str, "entered": str, "function": int},
     "handovers": {},
-    "sites": {"file": str, "line": int, "column": int, "function": str, "text": str, "operation": str},
+    "sites": {
+        "file": str,
+        "line": int,
+        "column": int,
+        "function": str,
+        "text": str,
+        "operation": str,
+        "owner": int,
+        "node": int,
+        "normal": str,
+    },
 }
 
 SYMBOL_KINDS: tuple[SymbolKind, ...] = tuple(FIELDS)
@@ -41,6 +52,12 @@ class Site(NamedTuple):
     text: str | None = None
     operation: str | None = None
     """The method or function with effects that is called there, such as `append`; `__setitem__` of `d[k] = v`."""
+    owner: int | None = None
+    """The number of the function in the table `functions`."""
+    node: int | None = None
+    """The node of the function's flow summary that stands for the site."""
+    normal: str | None = None
+    """The source of the statement, the same for every formatting."""
 
 
 def class_of(name: str) -> str:
@@ -119,12 +136,13 @@ class SiteTable(SymbolTable):
 
 
 class Symbols:
-    """The six tables of a trace."""
+    """The seven tables of a trace."""
 
     def __init__(self, limit: int = MAX_SYMBOLS) -> None:
         self.threads = SymbolTable("threads", limit)
         self.locations = SymbolTable("locations", limit)
         self.locks = SymbolTable("locks", limit)
+        self.functions = SymbolTable("functions", limit)
         self.regions = SymbolTable("regions", limit)
         self.handovers = SymbolTable("handovers", limit)
         self.sites = SiteTable(limit)

@@ -95,3 +95,11 @@ def test_selection_of_modules() -> None:
         "sys": (None, False, "it has no source file"),
     }
     assert definitions.wrong == 1
+
+
+def test_functions_of_a_module_loaded_again_have_their_numbers() -> None:
+    definitions = Definitions(Resolver(), PYTHON)
+    definitions.add(module([("load_attr", 1, 0, 1, "x", "", -1, -1, 4)]))
+    definitions.add(module([("load_attr", 1, 0, 2)], first=2))
+    assert [function.name for function in definitions.functions] == ["m:<module>", "m:f", "m:g"]
+    assert [(site.owner, site.node) for site in definitions.sites.values()] == [(1, 4), (2, None)]

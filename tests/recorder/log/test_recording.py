@@ -11,7 +11,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from atomsan.recorder.log.definitions import Language, ModuleDefinition, RegionDefinition, SiteDefinition, SiteLinks
+from atomsan.recorder.log.definitions import (
+    FunctionDefinition,
+    Language,
+    ModuleDefinition,
+    RegionDefinition,
+    SiteDefinition,
+    SiteLinks,
+)
 from atomsan.recorder.log.limits import EVENT_BYTES, Limits
 from atomsan.recorder.log.recording import Recording
 from atomsan.recorder.python.language import PYTHON
@@ -134,7 +141,7 @@ def read_c_file(definition: Mapping[str, Any], shown: Callable[[str], str]) -> M
         (SiteDefinition(file, line, 0, name, text, None, ""), SiteLinks(0, 0, None, is_statement=False))
         for line, text in enumerate(definition["lines"], 1)
     ]
-    return ModuleDefinition(1, [RegionDefinition(name, "function")], sites, [], {})
+    return ModuleDefinition([FunctionDefinition(name)], [RegionDefinition(name, "function")], sites, [], {})
 
 
 def test_a_program_in_another_language() -> None:

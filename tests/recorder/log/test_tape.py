@@ -25,7 +25,7 @@ from atomsan.trace.trace import Trace
 TESTS = Path(__file__).parents[2]
 
 # As a bundle calls its tables.
-TABLES = ("threads", "variables", "locks", "regions", "handovers", "sites")
+TABLES = ("threads", "variables", "locks", "functions", "regions", "handovers", "sites")
 
 
 class Writing:

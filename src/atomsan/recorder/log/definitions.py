@@ -65,6 +65,20 @@ class DefinitionList:
         return [self._messages.popleft() for _ in range(len(self._messages))]
 
 
+def _unknown_statement(line: int, column: int) -> None:
+    return None
+
+
+class FunctionDefinition(NamedTuple):
+    """A function, class body or module."""
+
+    name: str
+    """`pkg.mod:Class.method`."""
+    line: int = 0
+    summary: str = ""
+    """Its flow summary, as JSON."""
+
+
 class SiteDefinition(NamedTuple):
     """A place in the source, and what is done there."""
 
@@ -82,6 +96,13 @@ class SiteDefinition(NamedTuple):
     """The function whose closure variables are accessed here."""
     primitive: str = ""
     """What the source calls the primitive that is entered here."""
+    node: int | None = None
+    """The node of the function's flow summary that stands for it."""
+    owner: int | None = None
+    """The function whose summary that is: by its place in the module, and from `Definitions` on by its number in
+    `Definitions.functions`."""
+    normal: Callable[[int, int], str | None] = _unknown_statement
+    """Gives the statement at a line and column of the module, the same for every formatting; None if unknown."""
 
 
 class SiteLinks(NamedTuple):
@@ -102,12 +123,14 @@ class RegionDefinition(NamedTuple):
     has_loops: bool = False
     is_trampoline: bool = False
     flow: str | None = None
+    function: int | None = None
+    """By its place in the module, and from `Definitions` on by its number in `Definitions.functions`."""
 
 
 class ModuleDefinition(NamedTuple):
     """A module of the program: what its part of the log can be about."""
 
-    functions: int
+    functions: list[FunctionDefinition]
     regions: list[RegionDefinition]
     sites: list[tuple[SiteDefinition, SiteLinks]]
     uses: list[tuple[int, str]]
@@ -133,6 +156,8 @@ class RegionLabel(NamedTuple):
     origin: str
     flow: str | None = None
     entered: str | None = None
+    function: int | None = None
+    """By its number in `Definitions.functions`."""
 
 
 class TypeDefinition(NamedTuple):
@@ -186,6 +211,7 @@ class Definitions:
         self.primitives: defaultdict[int, deque[PrimitiveDefinition]] = defaultdict(deque)
         """By address, in the order in which there were primitives at this address."""
         self.sites: dict[int, SiteDefinition] = {}
+        self.functions: list[FunctionDefinition] = []
         self.labels: list[RegionLabel] = []
         self.facts: dict[str, Any] = {}
         self.failures: dict[str, str] = {}
@@ -194,10 +220,11 @@ class Definitions:
         """By module, in the order in which they were imported; only if that was asked for."""
         self.wrong = 0
         """Messages that made no sense."""
-        self._label_numbers: dict[tuple[str, str, str | None], int] = {}
+        self._label_numbers: dict[tuple[str, str, str | None, int | None], int] = {}
+        self._function_numbers: dict[FunctionDefinition, int] = {}
         self._regions: dict[RegionDefinition, int] = {}
         self._first_sites: dict[tuple[Any, ...], int] = {}
-        self._functions = 0
+        self._loaded_functions = 0
         self._adders: dict[str, Callable[..., None]] = {
             "module": self._add_module,
             "type": self._add_type,
@@ -280,16 +307,20 @@ class Definitions:
     def _add_module(self, definition: dict[str, Any]) -> None:
         first = int(definition["first_site"])
         module = self.language.read_module(definition, self._shown)
-        regions = [self._region(region) for region in module.regions]
+        functions = [self._function(function) for function in module.functions]
+        regions = [
+            self._region(region._replace(function=None if region.function is None else functions[region.function]))
+            for region in module.regions
+        ]
         self.sets |= module.sets
         for number, (site, links) in enumerate(module.sites, first):
-            self.sites[number] = site
-            shown = (site.file, site.line, site.column, site.function, site.operation)
+            self.sites[number] = site._replace(owner=None if site.owner is None else functions[site.owner])
+            shown = (site.file, site.line, site.column, site.function, site.operation, site.node)
             self._resolver.define_site(
                 number,
                 self._first_sites.setdefault(shown, number),
                 None if links.region is None else regions[links.region],
-                self._functions + links.function,
+                self._loaded_functions + links.function,
                 0 if links.fed_by is None else first + links.fed_by,
                 links.is_statement,
             )
@@ -298,15 +329,23 @@ class Definitions:
                 self._resolver.define_feeding(first + links.fed_by)
         for place, how in module.uses:
             self._resolver.define_use(first + place, how)
-        self._functions += module.functions
+        self._loaded_functions += len(module.functions)
+
+    def _function(self, function: FunctionDefinition) -> int:
+        """Its number: the same for a module that is loaded again."""
+        number = self._function_numbers.setdefault(function, len(self.functions))
+        if number == len(self.functions):
+            self.functions.append(function)
+        return number
 
     def _region(self, region: RegionDefinition) -> int:
         if region not in self._regions:
-            name, origin, has_loops, is_trampoline, flow = region
+            name, origin, has_loops, is_trampoline, flow, function = region
+            label = RegionLabel(name, origin, flow, None, function)
             self._regions[region] = self._resolver.define_region(
-                self._label(name, origin, flow),
-                self._label(name, "outer", flow),
-                self._label(name, origin, flow, CALLBACK),
+                self._label(label),
+                self._label(label._replace(origin="outer")),
+                self._label(label._replace(entered=CALLBACK)),
                 is_function=origin == "function",
                 has_loops=has_loops,
                 is_trampoline=is_trampoline,
@@ -314,10 +353,11 @@ class Definitions:
             )
         return self._regions[region]
 
-    def _label(self, name: str, origin: str, flow: str | None, entered: str | None = None) -> int:
-        number = self._label_numbers.setdefault((name, origin, entered), len(self.labels))
+    def _label(self, label: RegionLabel) -> int:
+        key = (label.name, label.origin, label.entered, label.function)
+        number = self._label_numbers.setdefault(key, len(self.labels))
         if number == len(self.labels):
-            self.labels.append(RegionLabel(name, origin, flow, entered))
+            self.labels.append(label)
         return number
 
     def _shown(self, file: str) -> str:

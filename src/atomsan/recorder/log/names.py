@@ -65,7 +65,11 @@ class SymbolNames:
         """The labels of locks, by the locations that they were reached through."""
         self._labels: list[str | None] = []
         self._kinds: Counter[str] = Counter()
-        self._taken: dict[str, Counter[str]] = {kind: Counter() for kind in ("threads", "locks", "sites", "labels")}
+        self._taken: dict[str, Counter[str]] = {
+            kind: Counter() for kind in ("threads", "locks", "functions", "sites", "labels")
+        }
+        self._functions: dict[int, int] = {}
+        """The functions that were met: their symbols, by their numbers in the definitions."""
         self.holders: dict[str, list[str]] = {}
         """The fields that objects are held by, as far as it was asked for."""
         self._held: set[tuple[int, int]] = set()
@@ -179,6 +183,8 @@ class SymbolNames:
             regions.set(region, "flow", label.flow)
         if label.entered:
             regions.set(region, "entered", label.entered)
+        if label.function is not None:
+            regions.set(region, "function", self._function(label.function))
 
     def _add_site(self, number: int) -> None:
         site = self._definitions.sites.get(number)
@@ -195,3 +201,19 @@ class SymbolNames:
                 value = value.encode("utf-8", "backslashreplace").decode()
             if value is not None:
                 self.symbols.sites.set(symbol, field, value)
+        if site.owner is not None and site.node is not None:
+            self.symbols.sites.set(symbol, "owner", self._function(site.owner))
+            self.symbols.sites.set(symbol, "node", site.node)
+        normal = site.normal(site.line, site.column)
+        if normal is not None:
+            self.symbols.sites.set(symbol, "normal", normal.encode("utf-8", "backslashreplace").decode())
+
+    def _function(self, number: int) -> int:
+        """The symbol of a function, which is made when something of it is met."""
+        symbol = self._functions.get(number)
+        if symbol is None:
+            function = self._definitions.functions[number]
+            symbol = self._functions[number] = self._add(self.symbols.functions, function.name)
+            if function.summary:
+                self.symbols.functions.set(symbol, "summary", function.summary)
+        return symbol

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from atomsan.recorder.log.definitions import (
+    FunctionDefinition,
     Language,
     ModuleDefinition,
     RegionDefinition,
@@ -14,6 +15,7 @@ from atomsan.recorder.log.definitions import (
     SiteLinks,
 )
 from atomsan.source.effects import PRIMITIVE_METHODS
+from atomsan.source.normal_statements import NormalStatements
 
 # Probes whose name is that of a method or function which reads or writes something: what is done at their sites.
 _OPERATIONS = frozenset({"method", "keyed_method", "late_method", "argument", "call", "item"})
@@ -37,12 +39,15 @@ def read_module(definition: Mapping[str, Any], shown: Callable[[str], str]) -> M
     """The sites and regions of a module, as the definition of its instrumentation has them."""
     plan = definition["plan"]
     file = shown(str(plan["file"]))
-    lines = str(definition["source"]).split("\n")
+    source = str(definition["source"])
+    lines = source.split("\n")
+    normal = NormalStatements(source).at
     functions = [str(function[0]) for function in plan["functions"]]
+    owners = _owners(plan["functions"])
     regions = [_region(region) for region in plan["regions"]]
     sites = []
     uses = []
-    for place, (kind, line, column, function, name, text, region, fed_by, *_) in enumerate(plan["probes"]):
+    for place, (kind, line, column, function, name, text, region, fed_by, node, *_) in enumerate(plan["probes"]):
         line, column = int(line), int(column)
         site = SiteDefinition(
             file=file,
@@ -54,6 +59,9 @@ def read_module(definition: Mapping[str, Any], shown: Callable[[str], str]) -> M
             expression=str(text),
             closure=_closure_owner(functions[function], kind) if kind in ("load_cell", "store_cell") else "",
             primitive=_entered(functions[function], str(text)) if kind == "with" else "",
+            node=node if node >= 0 else None,
+            owner=owners[function],
+            normal=normal,
         )
         is_iteration = kind == "begin" and region >= 0 and regions[region].origin == "loop"
         links = SiteLinks(
@@ -70,13 +78,25 @@ def read_module(definition: Mapping[str, Any], shown: Callable[[str], str]) -> M
         if kind in _STORING and _MAKING.search(site.text):
             uses.append((place, "makes"))
     sets = {str(name): [str(field) for field in fields] for name, *fields in plan.get("sets", ())}
-    return ModuleDefinition(len(functions), regions, sites, uses, sets)
+    module = str(plan["module"])
+    defined = [
+        FunctionDefinition(f"{module}:{name}", int(line), str(summary)) for name, line, _, summary in plan["functions"]
+    ]
+    return ModuleDefinition(defined, regions, sites, uses, sets)
+
+
+def _owners(functions: Any) -> list[int]:
+    """By function, the one whose summary has its code: that around it, for a lambda without one of its own."""
+    owners: list[int] = []
+    for number, (_name, _line, parent, summary) in enumerate(functions):
+        owners.append(number if summary or parent < 0 else owners[parent])
+    return owners
 
 
 def _region(region: Any) -> RegionDefinition:
-    name, origin, _line, _function, has_loops, is_trampoline, flow = region
+    name, origin, _line, function, has_loops, is_trampoline, flow = region
     flows = "\n".join(map(str, flow)) or None
-    return RegionDefinition(str(name), str(origin), bool(has_loops), bool(is_trampoline), flows)
+    return RegionDefinition(str(name), str(origin), bool(has_loops), bool(is_trampoline), flows, int(function))
 
 
 def _closure_owner(function: str, kind: str) -> str:

@@ -9,6 +9,7 @@ from operator import add
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from atomsan.findings.reasons import UNDECIDED
+from atomsan.trace.events import NO_SITE
 
 if TYPE_CHECKING:
     from atomsan.checkers.results import Status
@@ -86,6 +87,8 @@ class ShownStep:
     their own lock."""
     unit: int | None = None
     """The unit of work that it is in, where these make the cycle: a transaction can have several."""
+    at: int = NO_SITE
+    """The number of its site."""
 
     @property
     def locks(self) -> tuple[str, ...] | None:

@@ -99,6 +99,7 @@ class TraceNames:
             owner_object=known(step.target, "owner") if is_access else None,
             operation=None if step.site == NO_SITE else self._symbols.sites.get(step.site, "operation"),
             unit=step.unit,
+            at=step.site,
         )
 
 

@@ -1,17 +1,57 @@
-"""Why a violation is a note and no finding, in words for people."""
+"""Why a violation is a suspect or a note and no finding, in words for people."""
 
 from __future__ import annotations
 
-ORDER_ONLY = "it rests on the order of locks, threads or hand-overs alone: no data is seen or left inconsistent"
-COMMUTES = "the operations that interleave give the same result in either order"
-WHOLE = "it rests on a key that cannot be told apart from others: the whole container was taken for it"
-NOBODY = "no region alone is to blame"
-ACROSS = "the two accesses are of different objects or sets: each of them is seen and left as it should be"
-NO_FLOW = "the region only calls methods of the object, and nothing that one call returns goes into a later one"
-CALLED_BACK = "a library calls the code back, and each such call is a step of its own"
-LET_IN = "the lock is released inside its own block and taken again: others are let in, and what they did is looked at"
-PHASES = "it goes through values that are written down as they are, and each of them is meant to be seen"
-CHECKED_AGAIN = "what was read without the lock is only looked at, and read again under the lock before it counts"
+from typing import Literal, NamedTuple
 
-# Of what is among the notes as long as nobody knows better.
-UNDECIDED = "the check was stopped before it was known whether it counts"
+Level = Literal["finding", "suspect", "note"]
+
+# The weakest first: what is seen in several ways has the strongest level of these.
+LEVELS: tuple[Level, ...] = ("note", "suspect", "finding")
+
+
+class Reason(NamedTuple):
+    """A level below `finding`, and why."""
+
+    level: Level
+    why: str
+
+
+def _note(why: str) -> Reason:
+    return Reason("note", why)
+
+
+def _suspect(why: str) -> Reason:
+    return Reason("suspect", why)
+
+
+# ---- proofs, and what nobody asked for
+
+ORDER_ONLY = _note("shown by the order of locks, threads or hand-overs only; the data was checked and is serializable")
+COMMUTES = _note("the operations that interleave give the same state and the same results in either order")
+SUMS = _note("numbers are added and subtracted, each time in one step: the sum is the same in every order")
+UNUSED = _note("nothing is made of a value that was read: it is not kept, returned or passed on, and decides nothing")
+SAME_LITERAL = _note("the same value is written twice, so nobody can tell whether it was read before or after")
+CHECKED_AGAIN = _note(
+    "the value read first only decides whether to look again, and the same condition is checked under the lock"
+)
+ITERATIONS = _note(
+    "the two accesses are in different iterations of a loop, and nothing is carried from one to the other"
+)
+
+# ---- idioms, guesses, and limits of what was seen
+
+NO_FLOW = _suspect("nothing ties the two accesses: no value, condition or result of one has to do with the other")
+WHOLE = _suspect("a key could not be told apart from others, so the whole container was taken for it")
+ACROSS = _suspect("the two accesses are of different objects, and nobody said that these belong together")
+NOBODY = _suspect("no region alone is to blame: the cycle is closed by the order of locks, threads or hand-overs")
+LET_IN = _suspect("the lock is released inside its own block and taken again, which lets others in on purpose")
+PHASES = _suspect("one literal is written after the other, and others only compare the value")
+APPENDS = _suspect("others append or put between two appends or puts of one unit: that may be meant so")
+TAKEN = _suspect("what was taken out is put back or marked: meanwhile others may be meant to see it gone")
+ENTRY_LOOP = _suspect("the unit is an iteration of a thread's main loop, and no value read in it is written there")
+OPERANDS = _suspect("something is added each time in one step: harmless if these are numbers, which is not known")
+UNSEEN = _suspect("the trace does not say how the values flow between the two accesses")
+
+# Of what is among the suspects as long as nobody knows better.
+UNDECIDED = _suspect("the check was stopped before it was known whether it counts")

@@ -1,79 +1,88 @@
-"""Second pass: adds held locks and enclosing regions to the steps of violations, and finds repeated reads.
+"""Second pass: adds to the steps of violations what is around them, for judging and for hints.
 
-Checkers keep none of these: there are ten million violations and a dozen findings. So the trace is read once more when
-the violations are known, as far as the last step. Judging needs repeated reads to recognize double-checked locking.
+Checkers keep none of this: there are ten million violations and a dozen findings. So the trace is read once more when
+the violations are known, as far as the last step. For each event of interest: the locks that its thread holds, and the
+regions that it is in. For each pair of accesses of one thread: what the thread did in between.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
+from atomsan.findings.activations import Activation, ActivationFinder, OpenRegion
 from atomsan.findings.advice import advice_for, advice_for_cycle
 from atomsan.findings.finding import Finding, Hold
 from atomsan.findings.wording import hint, hint_for_cycle
 from atomsan.trace._held import HeldLocks
 from atomsan.trace._nesting import OpenRegions
 from atomsan.trace.events import Op
-from atomsan.trace.regions import CALLBACK
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from atomsan.findings.flow_graph import FlowGraphs
+    from atomsan.findings.ties import OwnEvent
     from atomsan.trace.events import Batch
     from atomsan.trace.symbols import Symbols
 
-
-class EnclosingRegion(NamedTuple):
-    """A region that is open at an event."""
-
-    name: str
-    origin: str
-    has_flow: bool
-    """Whether a result of one call flows into a later call on the same object."""
-    since: int
-    """The event of its begin."""
-    is_unit: bool = False
-    """Whether the user said that it is one step on an argument (`atomsan.unit_for`)."""
-    is_back: bool = False
-    """Whether a library called it back."""
-    between: tuple[frozenset[str], ...] = ()
-    """Between which methods a result flows, if one of them is a property."""
+# So many events between two accesses are kept to see the iterations of loops; and so many over all pairs.
+MOST_BETWEEN = 1 << 17
+MOST_KEPT = 1 << 23
+# So many later reads of what was read first are looked at.
+MOST_READS = 8
 
 
-class ConditionRead(NamedTuple):
-    """A read in a condition, and the last event by which its thread may have read the location again."""
+class Pair(NamedTuple):
+    """Two accesses of one thread, by the numbers of their events, and the location of the first."""
 
-    event: int
+    first: int
+    last: int
     location: int
-    until: int
 
 
-class RepeatedRead(NamedTuple):
-    """The next read of what was looked at, by the same thread."""
+class Read(NamedTuple):
+    """A later read of what the first access of a pair is about, by the same thread."""
 
     event: int
-    text: str
-    """Of its line in the source."""
-    holds: tuple[Hold, ...]
+    site: int
+
+
+@dataclass
+class Between:
+    """What a thread did from the first access of a pair to the last."""
+
+    thread: int
+    columns: list[tuple[NDArray[Any], ...]] = field(default_factory=list)
+    """Operations, targets and sites, in parts."""
+    count: int = 0
+    reads: list[Read] = field(default_factory=list)
+    is_cut: bool = False
+    """Whether it is too much to be kept."""
+
+    def rows(self) -> Iterable[tuple[int, int, int]]:
+        for ops, targets, sites in self.columns:
+            yield from zip(ops.tolist(), targets.tolist(), sites.tolist(), strict=True)
 
 
 class Surroundings:
-    """What is around some events, by number of the event. Feed it the batches of the trace."""
+    """What is around some events and pairs. Feed it the batches of the trace."""
 
-    def __init__(self, events: Iterable[int], looks: Iterable[ConditionRead] = ()) -> None:
+    def __init__(self, events: Iterable[int], pairs: Iterable[Pair] = ()) -> None:
         self.holds: dict[int, tuple[Hold, ...]] = {}
-        """The locks that the thread holds."""
-        self.again: dict[ConditionRead, RepeatedRead] = {}
-        """What was read again after a look."""
+        """The locks that the thread holds, by event."""
+        self.between: dict[Pair, Between] = {}
         self._events = sorted(set(events), reverse=True)  # the next one is the last
-        self._looks = list(dict.fromkeys(looks))
-        self._threads: dict[ConditionRead, int] = {}
-        self._reads: dict[int, list[ConditionRead]] = {}
+        self._pairs = sorted(set(pairs), reverse=True)
+        self._running: list[Pair] = []
+        self._kept = 0
         self._locks = HeldLocks()
         self._open = OpenRegions()
-        self._inside: dict[int, list[tuple[int, int]]] = {}
-        """The regions that the thread is in: numbers, and the events of their begins."""
+        self._inside: dict[int, list[OpenRegion]] = {}
         self._symbols: Symbols | None = None
 
     def feed(self, batch: Batch, symbols: Symbols) -> bool:
@@ -81,7 +90,7 @@ class Surroundings:
         self._symbols = symbols
         self._locks.grow(len(symbols.threads), len(symbols.locks))
         self._open.grow(len(symbols.threads))
-        self._find_reads(batch)
+        self._collect(batch)
         seen = 0
         while self._events and self._events[-1] < batch.first + len(batch):
             event = self._events.pop()
@@ -91,37 +100,67 @@ class Surroundings:
             seen = until
             thread = int(batch.thread[at])
             self.holds[event] = self._holds(thread, symbols)
-            self._inside[event] = self._open.open(thread)
-            for look in self._reads.pop(event, ()):
-                text = symbols.sites.get(int(batch.site[at]), "text") or ""
-                self.again[look] = RepeatedRead(event, text.strip(), self.holds[event])
+            self._inside[event] = [OpenRegion(*row) for row in self._open.open(thread)]
         self._advance(batch[seen:])
         return not self._events
 
-    @cached_property
-    def regions(self) -> dict[int, list[EnclosingRegion]]:
-        """The regions that the thread is in, the innermost last. Ask when all events were fed."""
-        symbols = self._symbols
-        if symbols is None:
-            return {}
-        return {event: [_enclosing(symbols, *one) for one in inside] for event, inside in self._inside.items()}
+    @property
+    def symbols(self) -> Symbols | None:
+        """Of the trace that was fed."""
+        return self._symbols
 
-    def _find_reads(self, batch: Batch) -> None:
-        """Let the first read after each look be among the events that are wanted."""
-        waiting = []
-        for look in self._looks:
-            if batch.first <= look.event < batch.first + len(batch):
-                self._threads[look] = int(batch.thread[look.event - batch.first])
-            if look in self._threads:
-                part = batch[max(look.event + 1 - batch.first, 0) : look.until + 1 - batch.first]
-                is_one = (part.thread == self._threads[look]) & (part.op == Op.READ) & (part.target == look.location)
-                if is_one.any():
-                    self._reads.setdefault(part.first + int(is_one.argmax()), []).append(look)
-                    continue
-            if look.until >= batch.first + len(batch):
-                waiting.append(look)
-        self._looks = waiting
-        self._events = sorted({*self._events, *self._reads}, reverse=True)
+    @cached_property
+    def _finder(self) -> ActivationFinder | None:
+        return None if self._symbols is None else ActivationFinder(self._symbols)
+
+    def activations(self, event: int) -> list[Activation]:
+        """The activations that the thread is in at an event, the innermost last."""
+        return self._finder.activations(self._inside.get(event, ())) if self._finder else []
+
+    def opened(self, event: int) -> list[OpenRegion]:
+        """The regions that the thread is in at an event, the innermost last."""
+        return self._inside.get(event, [])
+
+    def region_name(self, region: int) -> str:
+        return self._symbols.regions[region] if self._symbols else ""
+
+    def lock_blocks(self, event: int) -> list[OpenRegion]:
+        """The lock blocks that are open at an event."""
+        assert self._symbols is not None
+        origin = self._symbols.regions.get
+        return [one for one in self.opened(event) if origin(one.region, "origin") == "lock-block"]
+
+    def _collect(self, batch: Batch) -> None:
+        """Keep what threads do between the accesses of pairs, and let later reads be among the events of interest."""
+        end = batch.first + len(batch)
+        while self._pairs and self._pairs[-1].first < end:
+            pair = self._pairs.pop()
+            self.between[pair] = Between(int(batch.thread[pair.first - batch.first]))
+            self._running.append(pair)
+        new: set[int] = set()
+        for pair in self._running:
+            new.update(self._collect_pair(batch, pair, self.between[pair]))
+        self._running = [pair for pair in self._running if pair.last >= end]
+        if new:
+            self._events = sorted({*self._events, *new}, reverse=True)
+
+    def _collect_pair(self, batch: Batch, pair: Pair, between: Between) -> list[int]:
+        start = max(pair.first - batch.first, 0)
+        part = batch[start : pair.last + 1 - batch.first]
+        mine = np.flatnonzero(part.thread == between.thread)
+        ops, targets, sites = part.op[mine], part.target[mine], part.site[mine]
+        if between.count + len(mine) > MOST_BETWEEN or self._kept + len(mine) > MOST_KEPT:
+            between.is_cut = True
+        else:
+            between.columns.append((ops, targets, sites))
+            between.count += len(mine)
+            self._kept += len(mine)
+        again = np.flatnonzero((ops == Op.READ) & (targets == pair.location))
+        room = MOST_READS - len(between.reads)
+        events = [(batch.first + start + int(mine[at]), int(sites[at])) for at in again[: room + 1].tolist()]
+        reads = [Read(event, site) for event, site in events if event > pair.first][:room]
+        between.reads += reads
+        return [read.event for read in reads]
 
     def _advance(self, batch: Batch) -> None:
         self._locks.advance(batch)
@@ -133,35 +172,57 @@ class Surroundings:
         held = self._locks.held(thread)
         return tuple(Hold(locks[lock], since) for lock, since in held if locks.get(lock, "kind") != "loop")
 
+    def own_events(self, pair: Pair, unit: Activation, graphs: FlowGraphs) -> list[OwnEvent] | None:
+        """What the unit's own code did from the first access of a pair to the last. None: it is not known."""
+        between = self.between.get(pair)
+        if between is None or between.is_cut or self._finder is None:
+            return None
+        opened = [one for one in self.opened(pair.first) if self._finder.is_activation(one.region)]
+        return _own_events(between, opened, unit, self._finder, graphs)
+
+    def is_restarted(self, pair: Pair) -> bool:
+        """Whether a generator that runs at the first access was started anew before the last one."""
+        between, around = self.between.get(pair), self.activations(pair.first)
+        if between is None or between.is_cut or self._finder is None:
+            return True
+        functions = {one.function for one in around if one.function is not None}
+        return any(
+            op == Op.BEGIN and self._finder.function(target) in functions and not self._finder.is_resumed(target)
+            for op, target, _ in between.rows()
+        )
+
+
+def _own_events(
+    between: Between, opened: list[OpenRegion], unit: Activation, finder: ActivationFinder, graphs: FlowGraphs
+) -> list[OwnEvent]:
+    """Follow calls and returns from the first access on; the unit's own code runs where it is the innermost."""
+    from atomsan.findings.ties import OwnEvent
+
+    found: list[OwnEvent] = []
+    functions = [finder.function(one.region) for one in opened]
+    # the first access may be in something that the unit called
+    for outer, inner in zip(functions, opened[1:], strict=False):
+        place = graphs.place(inner.site)
+        if outer == unit.function and place is not None and place.function == unit.function:
+            found = [OwnEvent(place.node, Op.BEGIN, inner.region)]
+    for op, target, site in between.rows():
+        if op == Op.END:
+            if finder.is_activation(target) and functions:
+                functions.pop()
+            continue
+        is_call = op == Op.BEGIN and finder.is_activation(target)
+        if is_call or op in (Op.READ, Op.WRITE):
+            place = graphs.place(site)
+            if functions and functions[-1] == unit.function and place is not None and place.function == unit.function:
+                found.append(OwnEvent(place.node, op, target))
+        if is_call:
+            functions.append(finder.function(target))
+    return found
+
 
 def has_locks(symbols: Symbols) -> bool:
     """Is there any lock to be held?"""
     return any(symbols.locks.get(lock, "kind") != "loop" for lock in range(len(symbols.locks)))
-
-
-def innermost(finding: Finding, regions: Mapping[int, list[EnclosingRegion]]) -> str | None:
-    """The innermost region around both local accesses of a finding, where that is known."""
-    if finding.span is None:
-        return None
-    first, last = (regions.get(finding.witness[i].number, ()) for i in finding.span)
-    common = [one for one, other in zip(first, last, strict=False) if one == other]
-    return common[-1].name if common else None
-
-
-def _enclosing(symbols: Symbols, region: int, since: int) -> EnclosingRegion:
-    """A region that is open since an event, with what the trace knows of it."""
-    regions = symbols.regions
-    lines = (regions.get(region, "flow") or "").splitlines()
-    between = tuple(frozenset(line.split()[1:]) for line in lines if line.startswith("."))
-    return EnclosingRegion(
-        name=regions[region],
-        origin=regions.get(region, "origin") or "",
-        has_flow=len(between) < len(lines),
-        since=since,
-        is_unit=any(line.startswith("!") for line in lines),
-        is_back=regions.get(region, "entered") == CALLBACK,
-        between=between,
-    )
 
 
 def with_locks(findings: Iterable[Finding], held: Mapping[int, tuple[Hold, ...]]) -> list[Finding]:

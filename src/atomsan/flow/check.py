@@ -2,8 +2,8 @@
 
 trace -> regions under the specification -> checkers -> violations -> judging -> Report
 
-The plan of passes (`PLAN`): the checkers first; in a recorded program then the atomic sets; and the locks and regions
-around the violations.
+The plan of passes (`PLAN`): the checkers first; in a recorded program then all kinds of turns of the transactions that
+violate, and the data cycles behind the order of locks; and what is around the violations.
 """
 
 from __future__ import annotations
@@ -18,14 +18,15 @@ from atomsan.checkers.registry import Capability, Entry, chosen
 from atomsan.findings.report import NamedTransactions, Report
 from atomsan.flow.checker_pass import CheckerPass
 from atomsan.flow.passes import Pass, execute
-from atomsan.flow.set_check import EVERYTHING, SetCheck, unfollowed_fields
-from atomsan.flow.trace_input import TraceInput
+from atomsan.flow.set_check import EVERYTHING, SetCheck, SetMembership, objects_layout, unfollowed_fields
+from atomsan.flow.trace_input import CHECKED_AT_ONCE, TraceInput, read_through
 from atomsan.trace.monitor import Monitor, Progress, silent
 
 if TYPE_CHECKING:
     import os
 
-    from atomsan.checkers.results import Result, Verdict
+    from atomsan.checkers.results import Result, Transaction, Verdict
+    from atomsan.checkers.turns import TurnFinder
     from atomsan.findings.finding import Finding
     from atomsan.findings.judging import Violations
     from atomsan.flow.explaining import Explained
@@ -73,10 +74,10 @@ class _Check:
     """The checkers' answers."""
     cycle: CheckerPass | None = None
     """The answer of one that shows a cycle which nobody is to blame for."""
-    sets: SetCheck | None = None
-    """The atomic sets of a recorded program, by data alone."""
+    turns: TurnFinder | None = None
+    """Every kind of turn of the transactions that violate, by data alone."""
     one_set: SetCheck | None = None
-    """All its data as one set."""
+    """All data of a recorded program as one atomic set: cycles of any length, by data alone."""
     explained: Explained | None = None
     """The violations, with what is around their steps."""
     marked: CheckerPass | None = None
@@ -105,19 +106,18 @@ class _Check:
         """Whether violations are judged: the program was recorded, and every violation is shown."""
         return self.main.source.meta.recorded and self.shows_all
 
-    def may_violate_sets(self) -> bool:
-        """A cycle of units on one set is a cycle of the transactions that they are in: without such, nothing is wrong.
-
-        Nor is there, where no transactions of different threads meet.
-        """
-        meetings = self.main.meetings
-        return not self.serializable and (meetings is None or bool(meetings.meeting.any()))
+    def has_violating(self) -> bool:
+        return bool(self.violating)
 
     def rests_on_locks(self) -> bool:
-        """Whether checkers show the order of locks, which does not tell what that does to which data."""
-        if self.sets is None:
+        """Whether checkers show the order of locks, which does not tell what that does to which data.
+
+        Without transactions of different threads that meet, there is nothing to look for.
+        """
+        meetings = self.main.meetings
+        if not self.is_judged() or not (meetings is None or meetings.meeting.any()):
             return False
-        from atomsan.findings.judging import is_of_data
+        from atomsan.findings.cycles import is_of_data
 
         return any(self.is_ours(finding.region) and not is_of_data(finding) for finding in self.of_transactions)
 
@@ -174,13 +174,31 @@ class _Check:
         whole = self.of_transactions
         if not self.is_judged():
             return Violations(of_transactions=whole)
-        on_data = self.sets.findings() if self.sets else _on_data_only(self.main)
+        on_data = [*self.of_turns, *(self.one_set.findings() if self.one_set else ()), *_on_data_only(self.main)]
+        with_sets = self.membership.with_sets
         return Violations(
-            of_transactions=self.sets.with_sets(whole) if self.sets else whole,
-            # a cycle, and what the user marked, is shown by the transactions
-            of_sets=[one for one in on_data if one.kind == "atomicity" and self.is_ours(one.region)],
-            of_all_data=self.one_set.findings() if self.one_set else (),
+            of_transactions=with_sets(whole),
+            # what the user marked is shown by the transactions
+            of_data=with_sets([one for one in on_data if self.is_ours(one.region)]),
         )
+
+    @property
+    def violating(self) -> Sequence[Transaction]:
+        """The transactions that violate, by the checker that finds all of them."""
+        return _counting(self).transactions
+
+    @property
+    def of_turns(self) -> list[Finding]:
+        if self.turns is None:
+            return []
+        from atomsan.findings.making import findings_of
+
+        return findings_of(self.turns.witnesses(), self.main.names, chosen(Capability.VIOLATIONS).status)
+
+    @cached_property
+    def membership(self) -> SetMembership:
+        source = self.main.source
+        return SetMembership(objects_layout(source.meta, self.trace.spec.sets), source.symbols.locations)
 
     @cached_property
     def in_marked(self) -> Violations:
@@ -190,26 +208,20 @@ class _Check:
         return Violations(of_transactions=_of_checkers(self.marked) if self.marked else ())
 
     def is_settled(self) -> bool:
-        """Whether the check of the sets came to its end, or was not needed."""
-        if not self.trace.is_repeatable:
-            return True
-        if self.sets is not None:
-            return self.sets.stopped is None
-        passes = (self.main, self.cycle)
-        return not any(one and one.stopped for one in passes) and not self.may_violate_sets()
+        """Whether all data cycles were enumerated."""
+        return self.monitor.stopped is None
 
     def judged(self) -> list[Finding]:
         """Findings and notes."""
         if self.verdict != "violated":
             return []
-        from atomsan.findings.judging import Evidence, judge, of_different_objects, with_marked
+        from atomsan.findings.judging import Evidence, judge, with_marked
         from atomsan.flow.explaining import Explained
 
         violations, around = self.explained or Explained(self.violations)
         evidence = Evidence(
             is_ours=self.is_ours if self.main.source.meta.recorded else None,
-            are_apart=self.sets.are_apart if self.sets else of_different_objects,
-            shows_all=self.shows_all,
+            are_apart=self.membership.are_apart,
             is_settled=self.is_settled(),
             around=around,
         )
@@ -242,14 +254,18 @@ def _show_cycle(state: _Check) -> CheckerPass:
     return CheckerPass(state.trace, state.monitor, [chosen(Capability.CYCLES)], first=True).run()
 
 
-def _check_sets(state: _Check) -> SetCheck:
-    """Where the data of one atomic set can be seen or left inconsistent."""
-    sets = state.trace.spec.sets or None
-    return SetCheck(state.trace, state.monitor, "projection", sets, only=state.main.meetings).run()
+def _find_turns(state: _Check) -> TurnFinder:
+    """What the checkers do not show: they give one cycle for each transaction."""
+    from atomsan.checkers.turns import TurnFinder
+
+    finder = TurnFinder(violating_rows(state.violating))
+    read_through(state.trace.open(CHECKED_AT_ONCE), state.monitor, finder.feed)
+    finder.finish()
+    return finder
 
 
 def _check_all_data(state: _Check) -> SetCheck:
-    """What is inconsistent only if all data is taken for one set: a note, which tells what an order of locks does."""
+    """The data cycles of any length, which an order of locks can hide."""
     one_set, by_all = {EVERYTHING: ["*"]}, {"*": [EVERYTHING]}
     return SetCheck(state.trace, state.monitor, "projection", one_set, by_all, only=state.main.meetings).run()
 
@@ -276,8 +292,8 @@ def _explain_marked(state: _Check) -> Explained:
 PLAN: Sequence[Pass[_Check]] = (
     Pass("checked", _check),
     Pass("cycle", _show_cycle, needs=(_Check.wants_explanations, _Check.is_repeatable, _Check.lacks_a_cycle)),
-    Pass("sets", _check_sets, needs=(_Check.is_judged, _Check.is_repeatable, _Check.may_violate_sets)),
-    Pass("one_set", _check_all_data, needs=(_Check.rests_on_locks,)),
+    Pass("turns", _find_turns, needs=(_Check.is_judged, _Check.is_repeatable, _Check.has_violating)),
+    Pass("one_set", _check_all_data, needs=(_Check.is_repeatable, _Check.rests_on_locks)),
     Pass("explained", _explain, needs=(_Check.is_violated, _Check.wants_explanations, _Check.has_steps)),
     Pass("marked", _check_marked, needs=(_Check.is_violated, _Check.is_repeatable, _Check.has_marked_regions)),
     Pass("marked_explained", _explain_marked, needs=(_Check.has_steps_in_marked,)),

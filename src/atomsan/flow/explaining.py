@@ -44,12 +44,12 @@ def explain(trace: TraceInput, seen: OpenedTrace, monitor: Monitor, *groups: Vio
 def _surroundings(
     trace: TraceInput, seen: OpenedTrace, violations: Sequence[Finding], monitor: Monitor
 ) -> Surroundings:
-    from atomsan.findings.judging import condition_reads
+    from atomsan.findings.judging import pairs_of
     from atomsan.findings.surroundings import Surroundings
 
     found = Surroundings(
         (step.number for finding in violations for step in finding.witness),
-        (look for finding in violations for look in condition_reads(finding)),
+        pairs_of(violations),
     )
     source = trace.open(seen.batch_events)
     read_through(source, monitor, lambda batch: found.feed(batch, source.symbols))

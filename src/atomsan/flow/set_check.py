@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from atomsan.flow.trace_input import TraceInput
     from atomsan.trace.events import Batch
     from atomsan.trace.meta import TraceMeta
+    from atomsan.trace.symbols import SymbolTable
 
 # So many events (25 bytes each) are kept so that a trace need not be read twice.
 MOST_EXTRACTED = 1 << 23
@@ -70,7 +71,7 @@ class SetCheck:
         """What was said of the fields of classes, if the trace is of a recorded program."""
         self.source = trace.open(CHECKED_AT_ONCE)
         layout = self._layout(sets, declared)
-        self._objects = layout if isinstance(layout, Objects) else None
+        self.membership = SetMembership(layout, self.source.symbols.locations)
         if self.source.meta.recorded and declared is None:
             layout = Marking(layout, trace.spec.names)
         self.model = SetModel(self.source.symbols, layout, only)
@@ -84,7 +85,7 @@ class SetCheck:
     def _layout(self, sets: Sets | None, declared: Sets | None) -> Layout:
         meta = self.source.meta
         if meta.recorded and declared is None:
-            return Objects(meta.classes, {**meta.sets, **(sets or {})}, meta.holders)
+            return objects_layout(meta, sets)
         return Prefixes() if sets is None else Declared(sets, declared)
 
     def run(self) -> SetCheck:
@@ -159,7 +160,7 @@ class SetCheck:
             return []
         from atomsan.findings.making import TraceNames, findings_of
 
-        return self.with_sets(findings_of(witnesses, TraceNames(self.source), STATUS))
+        return self.membership.with_sets(findings_of(witnesses, TraceNames(self.source), STATUS))
 
     def witnesses(self) -> list[Witness]:
         """A cycle of units for each kind of violation."""
@@ -204,20 +205,6 @@ class SetCheck:
             if match.event < read
         ]
 
-    def are_apart(self, one: ShownStep, other: ShownStep) -> bool:
-        """Whether two accesses are in no set together."""
-        sets_of, locations = self.model.layout.sets_of, self.source.symbols.locations
-        mine, theirs = ({belongs.set for belongs in sets_of(locations, step.target)} for step in (one, other))
-        return mine.isdisjoint(theirs)
-
-    def with_sets(self, findings: list[Finding]) -> list[Finding]:
-        """The same, with the sets that their steps are in, if there are sets that span objects."""
-        if self._objects is None or not self._objects.spans:
-            return findings
-        from atomsan.findings.making import in_sets
-
-        return in_sets(findings, partial(self._objects.spanned, self.source.symbols.locations))
-
     def facts(self) -> dict[str, SetFacts]:
         """What there is to say of each set, by its name."""
         checking = self.checking
@@ -238,6 +225,33 @@ class SetCheck:
             )
             for number in listed
         }
+
+
+class SetMembership:
+    """Which accesses are in one atomic set, by the layout of the sets of a trace."""
+
+    def __init__(self, layout: Layout, locations: SymbolTable) -> None:
+        self._layout = layout
+        self._locations = locations
+
+    def are_apart(self, one: ShownStep, other: ShownStep) -> bool:
+        """Whether two accesses are in no set together."""
+        sets_of = self._layout.sets_of
+        mine, theirs = ({belongs.set for belongs in sets_of(self._locations, step.target)} for step in (one, other))
+        return mine.isdisjoint(theirs)
+
+    def with_sets(self, findings: list[Finding]) -> list[Finding]:
+        """The same, with the sets that their steps are in, if there are sets that span objects."""
+        if not isinstance(self._layout, Objects) or not self._layout.spans:
+            return findings
+        from atomsan.findings.making import in_sets
+
+        return in_sets(findings, partial(self._layout.spanned, self._locations))
+
+
+def objects_layout(meta: TraceMeta, sets: Sets | None) -> Objects:
+    """The atomic sets of a recorded program: one for each object, or as classes and the user divide them."""
+    return Objects(meta.classes, {**meta.sets, **(sets or {})}, meta.holders)
 
 
 PLAN: Sequence[Pass[SetCheck]] = (

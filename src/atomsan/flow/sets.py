@@ -128,13 +128,13 @@ class _Sets:
 
         # all data is one set in marked regions: what is found there is the same as in one of its sets
         known = {finding.id for finding in self.in_marked}
-        return Violations(of_sets=[finding for finding in self.main.findings() if finding.id not in known])
+        return Violations(of_data=[finding for finding in self.main.findings() if finding.id not in known])
 
     @cached_property
     def in_marked(self) -> Violations:
         from atomsan.findings.judging import Violations
 
-        return Violations(of_sets=self.marked.findings() if self.marked else ())
+        return Violations(of_data=self.marked.findings() if self.marked else ())
 
     @property
     def checks(self) -> list[SetCheck]:
@@ -149,7 +149,7 @@ class _Sets:
 
         ours, marked = self.explained or (Explained(self.violations), Explained(self.in_marked))
         is_ours = self.is_ours if self.main.source.meta.recorded else None
-        evidence = Evidence(is_ours=is_ours, are_apart=self.main.are_apart, around=ours.around)
+        evidence = Evidence(is_ours=is_ours, are_apart=self.main.membership.are_apart, around=ours.around)
         judged = judge(ours.violations, evidence)
         return with_marked(judge(marked.violations, Evidence(around=marked.around)), judged, is_stopped=False)
 

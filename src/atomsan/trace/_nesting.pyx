@@ -11,6 +11,7 @@ from atomsan.trace._ops cimport BEGIN, END
 cdef struct Open:
     uint64_t since        # the event of its begin
     uint32_t region
+    uint32_t site         # of its begin
 
 
 cdef struct ThreadRow:
@@ -40,13 +41,14 @@ cdef class OpenRegions:
         cdef const uint32_t[::1] thread = batch.thread
         cdef const uint8_t[::1] op = batch.op
         cdef const uint32_t[::1] target = batch.target
+        cdef const uint32_t[::1] site = batch.site
         cdef uint64_t first = batch.first
         cdef size_t i, count = op.shape[0]
         cdef bint fits = True
         with nogil:
             for i in range(count):
                 if op[i] == BEGIN:
-                    if not self.begin(&self.rows[thread[i]], target[i], first + i):
+                    if not self.begin(&self.rows[thread[i]], target[i], site[i], first + i):
                         fits = False
                         break
                 elif op[i] == END and self.rows[thread[i]].depth:
@@ -54,15 +56,16 @@ cdef class OpenRegions:
         if not fits:
             raise MemoryError
 
-    cdef bint begin(self, ThreadRow *row, uint32_t region, uint64_t event) noexcept nogil:
+    cdef bint begin(self, ThreadRow *row, uint32_t region, uint32_t site, uint64_t event) noexcept nogil:
         if not has_room(<void **> &row.open, &row.room, row.depth + 1, sizeof(Open)):
             return False
         row.open[row.depth].region = region
+        row.open[row.depth].site = site
         row.open[row.depth].since = event
         row.depth += 1
         return True
 
     def open(self, size_t thread):
-        """(region, event of its begin) for each region that a thread is in, the innermost last."""
+        """(region, event of its begin, site of its begin) for each region that a thread is in, the innermost last."""
         cdef ThreadRow *row = &self.rows[thread]
-        return [(row.open[i].region, row.open[i].since) for i in range(row.depth)]
+        return [(row.open[i].region, row.open[i].since, row.open[i].site) for i in range(row.depth)]

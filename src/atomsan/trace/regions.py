@@ -27,6 +27,8 @@ CHOSEN_ORIGINS = frozenset({"function", "loop", "statement", "lock-block", "oute
 WITHIN_FUNCTION = frozenset({"statement", "lock-block"})
 # How a region was entered if a library called it back. The symbol table has such a region a second time.
 CALLBACK = "callback"
+# How a region was entered if it is that of a generator that runs again: it has one more row in the table.
+RESUMED = "resumed"
 
 
 def was_recorded(symbols: Symbols) -> bool:

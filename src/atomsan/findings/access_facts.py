@@ -1,0 +1,176 @@
+"""Facts of accesses that judging rests on: what commutes, what is only compared, what is checked again.
+
+Everything comes from the flow graph of the function that an access stands in, and from the operation at its site.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from atomsan.findings.flow_graph import FlowGraph, FlowGraphs, Node
+from atomsan.findings.reasons import APPENDS, COMMUTES, OPERANDS, SUMS, Reason
+from atomsan.source.effects import MAKES_KEY, commute, commute_on_element
+
+if TYPE_CHECKING:
+    from atomsan.findings.cycles import Turn
+    from atomsan.findings.finding import ShownStep
+
+# Names of fields that the recorder gives to what is not one element of a container.
+STRUCTURE = "<structure>"
+QUEUE = "<queue>"
+ANY_KEY = "<any key>"
+ELEMENT = "[...]"
+
+# Operations that put something at an end of a sequence: in which order, is seen by whoever reads it.
+_APPENDING = frozenset({"append", "extend", "appendleft", "extendleft", "__iadd__", "put", "put_nowait"})
+_TAKING = frozenset({"pop", "popleft", "popitem", "remove", "discard", "__delitem__"})
+_PUTTING = frozenset({"append", "appendleft", "add", "__setitem__", "setdefault"})
+
+
+class _Known(NamedTuple):
+    graph: FlowGraph
+    number: int
+
+    @property
+    def node(self) -> Node:
+        return self.graph.nodes[self.number]
+
+
+def _known(step: ShownStep, graphs: FlowGraphs) -> _Known | None:
+    place = graphs.place(step.at)
+    graph = graphs.of(place.function) if place else None
+    return _Known(graph, place.node) if graph is not None and place is not None else None
+
+
+# ---- operations that commute
+
+
+def commuting(one: ShownStep, other: ShownStep) -> Reason | None:
+    """Why the order of two operations on one container tells nothing, if it does not."""
+    if one.field == QUEUE:
+        return APPENDS if one.op == other.op == "write" else None
+    names = one.operation or "", other.operation or ""
+    if one.field == STRUCTURE:
+        if names[0] in _APPENDING and names[1] in _APPENDING:
+            return APPENDS
+        return COMMUTES if commute(*names, is_mapping=bool(MAKES_KEY.intersection(names))) else None
+    return COMMUTES if one.field == ELEMENT and commute_on_element(*names) else None
+
+
+def is_unused(step: ShownStep, graphs: FlowGraphs) -> bool:
+    """Whether nothing is made of what is read there."""
+    known = _known(step, graphs)
+    if known is None or step.op != "read":
+        return False
+    return known.node.kind == "read" and not known.graph.is_used(known.number)
+
+
+def sum_of(one: ShownStep, other: ShownStep, graphs: FlowGraphs) -> Reason | None:
+    """Whether both are steps of updates that add or subtract, and if so of numbers."""
+    nodes = [node for step in (one, other) if (node := _update(step, graphs))]
+    if len(nodes) < 2 or any(node.facts.get("operator") not in ("+", "-") for node in nodes):
+        return None
+    kinds = {node.facts.get("operand", "unknown") for node in nodes}
+    return SUMS if kinds == {"number"} else OPERANDS if kinds <= {"number", "unknown"} else None
+
+
+def _update(step: ShownStep, graphs: FlowGraphs) -> Node | None:
+    """The update of its location by one operator that an access is a part of, and of nothing else."""
+    known = _known(step, graphs)
+    if known is None:
+        return None
+    graph, number = known
+    node = known.node
+    if node.kind == "update" or (node.kind == "write" and node.facts.get("value") == "update"):
+        return node
+    if node.kind != "read":
+        return None
+    leads = {edge.to for edge in graph.edges[number]}
+    target = graph.nodes[leads.pop()] if len(leads) == 1 else None
+    return target if target and target.kind == "write" and target.facts.get("value") == "update" else None
+
+
+def is_torn(turn: Turn, graphs: FlowGraphs) -> bool:
+    """Whether the turn is inside one update: another came in between its read and its write."""
+    first, last = (_update(step, graphs) for step in (turn.leaves, turn.enters))
+    return first is not None and first is last and turn.leaves.op == "read" and turn.enters.op == "write"
+
+
+# ---- literals
+
+
+def _literal(step: ShownStep, graphs: FlowGraphs) -> str | None:
+    known = _known(step, graphs)
+    if known is None or step.op != "write" or known.node.facts.get("value") != "literal":
+        return None
+    return str(known.node.facts.get("literal", ""))
+
+
+def writes_same_literal(turn: Turn, graphs: FlowGraphs) -> bool:
+    """Whether one value is written twice, and others only read in between."""
+    first, last = (_literal(step, graphs) for step in (turn.leaves, turn.enters))
+    is_one = turn.leaves.target == turn.enters.target
+    return is_one and bool(first) and first == last and turn.before.op == turn.after.op == "read"
+
+
+def is_phase(turn: Turn, graphs: FlowGraphs) -> bool:
+    """Whether one literal is written after the other, and another only compares what it sees."""
+    is_one = turn.leaves.target == turn.enters.target == turn.after.target == turn.before.target
+    are_literals = all(_literal(step, graphs) is not None for step in (turn.leaves, turn.enters))
+    return is_one and are_literals and all(_only_decides(step, graphs) for step in (turn.before, turn.after))
+
+
+def _only_decides(step: ShownStep, graphs: FlowGraphs) -> bool:
+    known = _known(step, graphs)
+    if known is None or step.op != "read" or known.node.kind != "read":
+        return False
+    leads = known.graph.reached(known.number, explicit=True)
+    return bool(leads) and all(known.graph.nodes[one].kind == "cond" for one in leads)
+
+
+# ---- checked again
+
+
+def is_checked_again(first: int, again: int, graphs: FlowGraphs) -> bool:
+    """Whether the read at one site only decides, and that at the other decides by the same condition.
+
+    The function went on from the one to the other. So what stands behind a `return`, or in another arm of a branch
+    than the later read, was not executed after the first read.
+    """
+    place, later = graphs.place(first), graphs.place(again)
+    graph = graphs.of(place.function) if place else None
+    if place is None or later is None or graph is None or place.function != later.function:
+        return False
+    one, other = place.node, later.node
+    forms = _conditions(graph, other)
+    if not forms:
+        return False
+    for number in graph.reached(one, explicit=True):
+        node = graph.nodes[number]
+        if node.kind in ("return", "raise") or graph.are_exclusive(number, other):
+            continue
+        if node.kind != "cond" or node.facts.get("form") not in forms:
+            return False
+    return bool(_conditions(graph, one) & forms) or _fails(graph, one)
+
+
+def _conditions(graph: FlowGraph, number: int) -> set[object]:
+    """The conditions, in normal form, that a node feeds."""
+    reached = (graph.nodes[one] for one in graph.reached(number, explicit=True))
+    return {node.facts.get("form") for node in reached if node.kind == "cond" and node.facts.get("form")}
+
+
+def _fails(graph: FlowGraph, number: int) -> bool:
+    """Whether the function can only go on after this read if the read raises: its value is returned."""
+    reached = graph.reached(number, explicit=True)
+    return bool(reached) and all(graph.nodes[one].kind == "return" for one in reached)
+
+
+# ---- taken out and put back
+
+
+def is_taken_and_put_back(turn: Turn) -> bool:
+    """Whether one element is taken out of a container first, and one is put in last."""
+    first, last = turn.leaves, turn.enters
+    is_one = first.object == last.object
+    return is_one and (first.operation or "") in _TAKING and (last.operation or "") in _PUTTING

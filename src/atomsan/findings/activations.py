@@ -1,0 +1,108 @@
+"""Activations around an event: which executions of functions its thread is in, and where each was called.
+
+They are read off the regions that are open. The iteration of an entry function's loop stands for its function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from atomsan.trace.regions import RESUMED, WITHIN_FUNCTION
+
+if TYPE_CHECKING:
+    from atomsan.trace.symbols import Symbols
+
+
+class OpenRegion(NamedTuple):
+    """A region that is open at an event, by the numbers of its symbols."""
+
+    region: int
+    since: int
+    """The event of its begin."""
+    site: int
+    """The site of its begin: of a function, where it was called."""
+
+
+class Activation(NamedTuple):
+    """One execution of a function, or of an iteration that stands for it."""
+
+    region: int
+    since: int
+    called_at: int
+    """The site at which it was called, if recorded code called it."""
+    function: int | None
+    is_iteration: bool
+    """Whether it is an iteration of a loop: nobody said that it is one step."""
+    is_resumed: bool
+    """Whether it is a generator that runs again."""
+
+    def is_same(self, other: Activation) -> bool:
+        return self.since == other.since and self.region == other.region
+
+
+class ActivationFinder:
+    """Finds the activations among open regions, by the symbols of their trace."""
+
+    def __init__(self, symbols: Symbols) -> None:
+        self._regions = symbols.regions
+
+    def is_activation(self, region: int) -> bool:
+        return self._regions.get(region, "origin") not in WITHIN_FUNCTION
+
+    def function(self, region: int) -> int | None:
+        return self._regions.get(region, "function")
+
+    def is_resumed(self, region: int) -> bool:
+        return self._regions.get(region, "entered") == RESUMED
+
+    def activations(self, opened: Iterable[OpenRegion]) -> list[Activation]:
+        """The activations, the outermost first."""
+        found: list[Activation] = []
+        for one in opened:
+            if not self.is_activation(one.region):
+                continue
+            activation = self._activation(one)
+            # a loop of the function that is running is part of it
+            is_part = activation.is_iteration and found and found[-1].function == activation.function is not None
+            if not is_part:
+                found.append(activation)
+        return found
+
+    def _activation(self, opened: OpenRegion) -> Activation:
+        known = self._regions.get
+        return Activation(
+            opened.region,
+            opened.since,
+            opened.site,
+            known(opened.region, "function"),
+            known(opened.region, "origin") == "loop",
+            self.is_resumed(opened.region),
+        )
+
+
+class SharedActivations(NamedTuple):
+    """The activations that two events have in common, and those that only one of them is in."""
+
+    unit: Activation | None
+    """The innermost one around both."""
+    first: Sequence[Activation]
+    last: Sequence[Activation]
+
+
+def shared(first: Sequence[Activation], last: Sequence[Activation], is_restarted: bool) -> SharedActivations:
+    """What two events of one thread share. The runs of one generator are one activation.
+
+    `is_restarted`: whether the generator that both may be runs of was started anew in between.
+    """
+    count = 0
+    for one, other in zip(first, last, strict=False):
+        is_again = (
+            other.is_resumed and other.function == one.function is not None and one.since < other.since
+        ) and not is_restarted
+        if not one.is_same(other) and not is_again:
+            break
+        count += 1
+        if is_again:
+            break
+    return SharedActivations(last[count - 1] if count else None, first[count:], last[count:])

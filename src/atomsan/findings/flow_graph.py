@@ -1,0 +1,176 @@
+"""Flow graphs of functions, as the trace has them: which accesses, calls and conditions feed which others.
+
+`source/flow_summaries.py` makes them at instrumentation, and its docstring has the format.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from atomsan.trace.symbols import Symbols
+
+# How one node feeds another: as the value itself, as a key, as the object that is used, by deciding whether it runs.
+VALUE, KEY, RECEIVER, CONTROL = "v", "k", "r", "c"
+EXPLICIT = frozenset({VALUE, KEY, RECEIVER})
+
+# Nodes by which a value leaves the function.
+LEAVING = frozenset({"return", "yield", "raise"})
+# Nodes that put what reaches them to use, such that somebody can tell.
+_JOINING = frozenset({*LEAVING, "cond", "write", "update", "call"})
+
+
+class FlowEdge(NamedTuple):
+    to: int
+    how: str
+    carried: frozenset[int]
+    """The loops around which it goes: from one iteration into a later one."""
+
+
+class Node(NamedTuple):
+    """An access, a call, a condition, a parameter, or what leaves the function."""
+
+    kind: str
+    statement: int
+    loops: tuple[int, ...]
+    """The loops around it, the outermost first."""
+    arms: dict[int, int]
+    """The branches that it stands in: the statement that branches, and which of its arms."""
+    facts: Mapping[str, Any]
+
+
+class FlowGraph:
+    """The graph of one function."""
+
+    def __init__(self, content: Mapping[str, Any]) -> None:
+        self.nodes = [_node(row) for row in content.get("nodes", ())]
+        self.statements: list[list[Any]] = list(content.get("statements", ()))
+        self._edges = content.get("edges", ())
+
+    @cached_property
+    def edges(self) -> list[list[FlowEdge]]:
+        """By node: where it leads."""
+        found: list[list[FlowEdge]] = [[] for _ in self.nodes]
+        for source, to, how, *carried in self._edges:
+            found[source].append(FlowEdge(to, how, frozenset(carried[0] if carried else ())))
+        return found
+
+    @cached_property
+    def parameters(self) -> list[int]:
+        return [number for number, node in enumerate(self.nodes) if node.kind == "param"]
+
+    @cached_property
+    def _reached(self) -> dict[tuple[int, bool], frozenset[int]]:
+        return {}
+
+    def reached(self, node: int, *, explicit: bool = False) -> frozenset[int]:
+        """The nodes that a value of this one goes to; with `explicit`, not by control."""
+        known = self._reached.get((node, explicit))
+        if known is None:
+            known = self._reached[node, explicit] = self._search([node], explicit=explicit)
+        return known
+
+    def _search(self, starts: Iterable[int], *, explicit: bool) -> frozenset[int]:
+        found: set[int] = set()
+        waiting = list(starts)
+        while waiting:
+            for edge in self.edges[waiting.pop()]:
+                if edge.to not in found and (not explicit or edge.how in EXPLICIT):
+                    found.add(edge.to)
+                    waiting.append(edge.to)
+        return frozenset(found)
+
+    def carries(self, source: int, to: int, loop: int) -> bool:
+        """Whether a value goes from one node to another around the loop: from one iteration into a later one."""
+        seen: set[tuple[int, bool]] = set()
+        waiting = [(source, False)]
+        while waiting:
+            node, is_around = waiting.pop()
+            for edge in self.edges[node]:
+                state = (edge.to, is_around or loop in edge.carried)
+                if state == (to, True):
+                    return True
+                if state not in seen:
+                    seen.add(state)
+                    waiting.append(state)
+        return False
+
+    def leaves(self, node: int) -> bool:
+        """Whether what a node gives is returned, yielded or raised, or decides what is."""
+        return any(self.nodes[one].kind in LEAVING for one in self.reached(node))
+
+    def is_fed_by_parameters(self, node: int) -> bool:
+        return any(node in self.reached(parameter) for parameter in self.parameters)
+
+    def joins(self, one: int, other: int) -> bool:
+        """Whether both go into one value, condition, argument or result."""
+        both = self.reached(one, explicit=True) & self.reached(other, explicit=True)
+        return any(self.nodes[node].kind in _JOINING for node in both)
+
+    def is_used(self, node: int) -> bool:
+        """Whether anything is made of what a node gives: it is written, returned, or passed on, or decides that."""
+        return any(self.nodes[one].kind in _JOINING - {"cond"} for one in self.reached(node))
+
+    def are_exclusive(self, one: int, other: int) -> bool:
+        """Whether two nodes stand in different arms of one branch: one pass does not come to both."""
+        arms = self.nodes[other].arms
+        return any(arms.get(branch, arm) != arm for branch, arm in self.nodes[one].arms.items())
+
+
+def _node(row: Mapping[str, Any]) -> Node:
+    return Node(
+        str(row.get("k", "")),
+        int(row.get("s", 0)),
+        tuple(row.get("l", ())),
+        dict(row.get("arms", ())),
+        row,
+    )
+
+
+class Place(NamedTuple):
+    """A node of a function: where in the flow a site is."""
+
+    function: int
+    node: int
+
+
+class FlowGraphs:
+    """The graphs of a trace, read when they are asked for."""
+
+    def __init__(self, symbols: Symbols) -> None:
+        self._symbols = symbols
+        self._graphs: dict[int, FlowGraph | None] = {}
+
+    def of(self, function: int | None) -> FlowGraph | None:
+        """The graph of a function; None if the trace has none, or a damaged one."""
+        if function is None:
+            return None
+        if function not in self._graphs:
+            text = self._symbols.functions.get(function, "summary")
+            self._graphs[function] = _parsed(text) if text else None
+        return self._graphs[function]
+
+    def place(self, site: int) -> Place | None:
+        """Where in the flow of its function a site is."""
+        sites = self._symbols.sites
+        function, node = sites.get(site, "owner"), sites.get(site, "node")
+        graph = self.of(function)
+        if graph is None or node is None or not 0 <= node < len(graph.nodes):
+            return None
+        return Place(function, node)
+
+    def node(self, place: Place | None) -> Node | None:
+        graph = self.of(place.function) if place else None
+        return graph.nodes[place.node] if graph and place else None
+
+
+def _parsed(text: str) -> FlowGraph | None:
+    try:
+        graph = FlowGraph(json.loads(text))
+        graph.edges  # noqa: B018  - a graph that names nodes which it has not is damaged
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError):
+        return None
+    return graph

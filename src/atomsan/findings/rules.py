@@ -1,0 +1,139 @@
+"""The rules of judging: why an edge or a turn of a violation does not count in full, if it does not.
+
+`docs/judging.md` has them for users. Each rule that makes a note is a proof; an idiom, a guess, or a limit of what was
+seen makes a suspect. The facts come from the flow graphs of the functions (`access_facts.py`, `ties.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from atomsan.findings import access_facts as facts
+from atomsan.findings.cycles import conflicts, turns
+from atomsan.findings.reasons import (
+    ACROSS,
+    CHECKED_AGAIN,
+    ENTRY_LOOP,
+    ITERATIONS,
+    LET_IN,
+    NO_FLOW,
+    PHASES,
+    SAME_LITERAL,
+    TAKEN,
+    UNSEEN,
+    UNUSED,
+    WHOLE,
+    Reason,
+)
+from atomsan.findings.ties import Local, Tie, Ties, Unit, advanced_loops
+
+if TYPE_CHECKING:
+    from atomsan.findings.cycles import Turn
+    from atomsan.findings.finding import Finding, ShownStep
+    from atomsan.findings.surroundings import Surroundings
+    from atomsan.trace.symbols import Symbols
+
+    Apart = Callable[[ShownStep, ShownStep], bool]
+
+
+class Rules:
+    """Applies the rules to the violations of one trace."""
+
+    def __init__(self, around: Surroundings, symbols: Symbols, are_apart: Apart) -> None:
+        self._around = around
+        self._are_apart = are_apart
+        self._ties = Ties(symbols)
+        self._graphs = self._ties.graphs
+
+    def reasons(self, finding: Finding) -> Iterator[Reason]:
+        """Why a violation on data is less than a finding: the reasons of its edges and turns."""
+        at_turns = turns(finding)
+        is_torn = any(facts.is_torn(turn, self._graphs) for turn in at_turns)
+        for one, other in conflicts(finding):
+            if reason := self._of_edge(one, other, is_torn=is_torn):
+                yield reason
+        for turn in at_turns:
+            if reason := self._of_turn(turn):
+                yield reason
+
+    # ---- edges: does one access order the other?
+
+    def _of_edge(self, one: ShownStep, other: ShownStep, *, is_torn: bool) -> Reason | None:
+        """In a cycle that tears an update apart, updates do not commute."""
+        if facts.ANY_KEY in (one.field, other.field):
+            return WHOLE
+        if any(facts.is_unused(step, self._graphs) for step in (one, other)):
+            return UNUSED
+        return facts.commuting(one, other) or (None if is_torn else facts.sum_of(one, other, self._graphs))
+
+    # ---- turns: are the two accesses one step?
+
+    def _of_turn(self, turn: Turn) -> Reason | None:
+        first, last = (Local(site=step.at, around=self._around.activations(step.number)) for step in turn.ends)
+        is_restarted = any(one.is_resumed for one in last.around) and self._around.is_restarted(turn.pair)
+        unit = self._ties.unit(first, last, is_restarted=is_restarted)
+        advanced = None if unit is None else self._advanced(turn, unit)
+        if unit is None or advanced is None:
+            return UNSEEN
+        tie = self._ties.tie(unit, first, last, advanced=advanced)
+        if tie is Tie.APART:
+            return ITERATIONS
+        return self._proof(turn) or self._doubt(turn, unit, tie)
+
+    def _advanced(self, turn: Turn, unit: Unit) -> frozenset[int] | None:
+        """The loops of the unit that went on to a later iteration between the accesses. None: it is not known."""
+        if not unit.common_loops:
+            return frozenset()
+        events = self._around.own_events(turn.pair, unit.activation, self._graphs)
+        return None if events is None else advanced_loops(unit.graph, events)
+
+    def _proof(self, turn: Turn) -> Reason | None:
+        if self._is_checked_again(turn):
+            return CHECKED_AGAIN
+        return SAME_LITERAL if facts.writes_same_literal(turn, self._graphs) else None
+
+    def _doubt(self, turn: Turn, unit: Unit, tie: Tie) -> Reason | None:
+        if tie is Tie.NONE:
+            return NO_FLOW
+        if self._are_apart(turn.enters, turn.leaves):
+            return ACROSS
+        if facts.is_phase(turn, self._graphs):
+            return PHASES
+        if facts.is_taken_and_put_back(turn):
+            return TAKEN
+        if tie is not Tie.FLOW and unit.activation.is_iteration:
+            return ENTRY_LOOP
+        return LET_IN if tie is Tie.OWN and self._lets_others_in(turn) else None
+
+    def _is_checked_again(self, turn: Turn) -> bool:
+        """Double-checked locking done right.
+
+        What the first access read only decides; a later read of the same location, in the same activation, decides by
+        the same condition, under a lock that was taken after the first read; and whoever wrote had that lock.
+        """
+        first = turn.leaves
+        between = self._around.between.get(turn.pair)
+        if first.op != "read" or between is None:
+            return False
+        around = [one.since for one in self._around.activations(first.number)]
+        others = set(turn.after.locks or ()) & set(turn.before.locks or ())
+        for read in between.reads:
+            is_inside = [one.since for one in self._around.activations(read.event)][: len(around)] == around
+            holds = self._around.holds.get(read.event, ())
+            is_guarded = any(hold.since > first.number and hold.lock in others for hold in holds)
+            if is_inside and is_guarded and facts.is_checked_again(first.at, read.site, self._graphs):
+                return True
+        return False
+
+    def _lets_others_in(self, turn: Turn) -> bool:
+        """Whether the lock of a block that is around both accesses was released in between, inside the block."""
+        first, last = (self._around.lock_blocks(step.number) for step in turn.ends)
+        if not first or not last or (first[-1] not in last and last[-1] not in first):
+            return False
+        block = first[-1] if first[-1] in last else last[-1]
+        taken = [
+            min((hold.since for hold in step.holds or () if hold.since > block.since), default=None)
+            for step in turn.ends
+        ]
+        return taken[0] != taken[1]

@@ -1,0 +1,178 @@
+"""Ties between two accesses of one thread: does one rest on the other, or do both go into one thing?
+
+The *unit* of two accesses is the innermost activation around both. They are tied, first match:
+
+- *flow*: what the first gives reaches the second, as a value, a key, an object or by a condition: up through what its
+  function returns, yields or raises to the expression that called it, down through arguments;
+- *joint*: both reach one value, condition, argument or result;
+- *own*: both stand in the unit's own code.
+
+In different iterations of a loop of the unit only what is carried from one iteration to the next ties them. Otherwise
+they are no unit at all: the loop is a sequence of units.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, NamedTuple
+
+from atomsan.findings.activations import Activation, shared
+from atomsan.findings.flow_graph import CONTROL, FlowGraph, FlowGraphs
+
+if TYPE_CHECKING:
+    from atomsan.trace.symbols import Symbols
+
+
+class Tie(StrEnum):
+    """How two accesses belong together."""
+
+    FLOW = "flow"
+    JOINT = "joint"
+    OWN = "own"
+    APART = "apart"
+    """In different iterations, and nothing is carried from one to the other."""
+    NONE = "none"
+
+
+class OwnEvent(NamedTuple):
+    """An event in the own code of an activation: an access, or the begin of what is called there."""
+
+    node: int
+    op: int
+    target: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Local:
+    """An access, with the activations around it."""
+
+    site: int
+    around: Sequence[Activation]
+
+
+class Unit(NamedTuple):
+    """The unit of two accesses: its flow graph, and the nodes of the accesses or of the calls that lead to them."""
+
+    activation: Activation
+    graph: FlowGraph
+    first: int
+    last: int
+    first_inner: Sequence[Activation]
+    """What the first access is in, below the unit: nothing, if it stands in the unit's own code."""
+    last_inner: Sequence[Activation]
+
+    @property
+    def common_loops(self) -> list[int]:
+        """The loops around both, the outermost first."""
+        loops = zip(self.graph.nodes[self.first].loops, self.graph.nodes[self.last].loops, strict=False)
+        return [one for one, other in loops if one == other]
+
+
+class Ties:
+    """Finds units and ties, by the flow graphs of a trace."""
+
+    def __init__(self, symbols: Symbols) -> None:
+        self.graphs = FlowGraphs(symbols)
+        self._functions = symbols.functions
+
+    def unit(self, first: Local, last: Local, *, is_restarted: bool = False) -> Unit | None:
+        """The innermost activation around both. None if the trace does not know it, or not the flow in it."""
+        both = shared(first.around, last.around, is_restarted)
+        graph = self.graphs.of(both.unit.function) if both.unit else None
+        if both.unit is None or graph is None:
+            return None
+        nodes = [
+            self._node_in(both.unit.function, inner[0].called_at if inner else one.site)
+            for one, inner in ((first, both.first), (last, both.last))
+        ]
+        if nodes[0] is None or nodes[1] is None:
+            return None
+        return Unit(both.unit, graph, nodes[0], nodes[1], both.first, both.last)
+
+    def _node_in(self, function: int | None, site: int) -> int | None:
+        place = self.graphs.place(site)
+        return place.node if place is not None and place.function == function else None
+
+    def tie(self, unit: Unit, first: Local, last: Local, *, advanced: frozenset[int] = frozenset()) -> Tie:
+        """How two accesses are tied. `advanced` are the loops of the unit that went on to a later iteration between."""
+        goes_up = self._goes_up(first, unit.first_inner)
+        loop = next((loop for loop in unit.common_loops if loop in advanced), None)
+        if loop is not None:
+            return Tie.FLOW if goes_up and unit.graph.carries(unit.first, unit.last, loop) else Tie.APART
+        if goes_up and self._flows(unit, last):
+            return Tie.FLOW
+        if not unit.first_inner and not unit.last_inner:
+            return Tie.OWN
+        if goes_up and self._goes_up(last, unit.last_inner) and unit.graph.joins(unit.first, unit.last):
+            return Tie.JOINT
+        return Tie.NONE
+
+    def _flows(self, unit: Unit, last: Local) -> bool:
+        """Whether what is at the first node of the unit reaches the last access."""
+        if unit.last not in unit.graph.reached(unit.first):
+            return False
+        is_decided = self._is_controlled(unit.graph, unit.first, unit.last)
+        return is_decided or self._goes_down(last, unit.last_inner)
+
+    def _is_controlled(self, graph: FlowGraph, first: int, last: int) -> bool:
+        """Whether the first node decides whether the last one is executed."""
+        sources = (first, *graph.reached(first))
+        return any(edge.to == last and edge.how == CONTROL for node in sources for edge in graph.edges[node])
+
+    def _goes_up(self, access: Local, inner: Sequence[Activation]) -> bool:
+        """Whether what an access gives comes out of all activations that it is in, below the unit."""
+        place = self.graphs.place(access.site)
+        for depth in range(len(inner) - 1, -1, -1):
+            graph = self.graphs.of(inner[depth].function)
+            if graph is None or place is None or place.function != inner[depth].function:
+                return True  # not known: a function without a flow graph may return anything
+            if not graph.leaves(place.node):
+                return False
+            place = self.graphs.place(inner[depth].called_at)
+        return True
+
+    def _goes_down(self, access: Local, inner: Sequence[Activation]) -> bool:
+        """Whether what goes into the outermost of these activations reaches the access in the innermost."""
+        sites = [*(one.called_at for one in inner[1:]), access.site]
+        for activation, site in zip(inner, sites, strict=True):
+            graph, place = self.graphs.of(activation.function), self.graphs.place(site)
+            if graph is None or place is None or place.function != activation.function:
+                continue
+            if self._has_free_variables(activation) or graph.is_fed_by_parameters(place.node):
+                continue
+            return False
+        return True
+
+    def _has_free_variables(self, activation: Activation) -> bool:
+        """Whether a function may use variables of the one around it, which are as good as parameters."""
+        return activation.function is not None and "<locals>" in self._functions[activation.function]
+
+
+def advanced_loops(graph: FlowGraph, events: Sequence[OwnEvent]) -> frozenset[int]:
+    """The loops that went on to a later iteration somewhere between the first and the last of these events.
+
+    The trace has no mark for an iteration. One has begun where the code goes back in the order of statements, changes
+    to another arm of a branch, or does again what it did at the same place; and then it is one of the innermost loop
+    around both places.
+    """
+    found: set[int] = set()
+    done: set[OwnEvent] = set()
+    before: OwnEvent | None = None
+    for event in events:
+        if before is not None:
+            one, other = graph.nodes[before.node], graph.nodes[event.node]
+            common = [a for a, b in zip(one.loops, other.loops, strict=False) if a == b]
+            if before.node != event.node:
+                is_back = other.statement < one.statement or (other.statement == one.statement and event in done)
+                is_later = is_back or graph.are_exclusive(before.node, event.node)
+            else:
+                is_later = event in done
+            if common and is_later:
+                found.add(common[-1])
+            if is_later or one.statement != other.statement:
+                done.clear()
+        done.add(event)
+        before = event
+    return frozenset(found)

@@ -54,6 +54,8 @@ def full_report() -> dict[str, Any]:
     full = replace(
         checked,
         notes=[replace(checked.findings[0], why="a reason")],
+        findings=[],
+        suspects=checked.findings,
         program=report.ProgramFacts(0, None),
         reason="a reason",
         repairs=["a repair"],
@@ -61,7 +63,7 @@ def full_report() -> dict[str, Any]:
         results={"one": {}, "two": {}},
         sets=facts,
     )
-    return report.reports_to_json([full, full])
+    return report.reports_to_json([full, checked])
 
 
 def keys_of(value: Any) -> Iterator[str]:
@@ -94,6 +96,7 @@ VALUES = {
     *typing.get_args(results.Verdict),
     *typing.get_args(results.Status),
     *typing.get_args(finding.Kind),
+    *typing.get_args(finding.Level),
     *map(str, Edge),
 }
 
@@ -141,7 +144,7 @@ def test_every_name_in_the_glossary_exists() -> None:
         *VALUES,
         *symbols.SYMBOL_KINDS,
         *CHECKERS,
-        *(f"--{option.name}" for option in OPTIONS),
+        *(option.flag for option in OPTIONS),
         *("auto", "atomsan", "tests/test_glossary.py"),
     }
     assert [name for name in sorted(NAMED - known) if not exists(name)] == []

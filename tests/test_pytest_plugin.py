@@ -526,7 +526,7 @@ def test_assertions_are_explained_as_without_atomsan(on: Ran, off: Ran) -> None:
 
 
 def test_the_report_has_every_recorded_run(report: dict[str, Any]) -> None:
-    assert report["schema"] == "atomsan-report/1"
+    assert report["schema"] == "atomsan-report/2"
     assert report["reports"]
     for test, reports in runs(report).items():
         if test == "test_marker.py::test_without_noise":

@@ -28,6 +28,7 @@ import pytest
 if TYPE_CHECKING:
     from importlib.machinery import ModuleSpec
 
+    from atomsan.findings.finding import Finding
     from atomsan.findings.report import Report
     from atomsan.recorder.log.tape import Tape
     from atomsan.recorder.python.inprocess import InProcess
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 MARKER = "atomsan(enabled, noise, seed, repeat, atomic, not_atomic): how this test is recorded with --atomsan"
 
 # The options of `atomsan run` that this plugin has too: these can also be set in [tool.atomsan].
-SHARED = ("noise", "seed", "repeat", "include", "omit", "spec", "atomic", "not_atomic", "redact_keys")
+SHARED = ("noise", "seed", "repeat", "include", "omit", "spec", "atomic", "not_atomic", "fail_on", "redact_keys")
 
 # The attribute of pytest's report on a test that has our results, and the key of a worker's output with the files that
 # could not be watched.
@@ -60,6 +61,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--atomsan-spec", metavar="FILE", help="the atomicity specification")
     group.addoption("--atomsan-atomic", action="append", metavar="GLOB", help="regions that are meant to be atomic")
     group.addoption("--atomsan-not-atomic", action="append", metavar="GLOB", help="regions that are not meant to be")
+    group.addoption("--atomsan-fail-on", action="append", metavar="KINDS", help="what fails a test too: suspects")
     group.addoption("--atomsan-redact-keys", action=switch, help="do not show the keys of containers")
 
 
@@ -264,11 +266,11 @@ class Plugin:
                 except (Exception, pytest.fail.Exception) as error:
                     failure = error
             report = self._check(tape, item, options)
-        if report.findings:
+        if self._failing(report):
             # a test that fails anyway keeps its own failure, and the findings, perhaps its cause, are a section below
             # it; the failure of a unittest.TestCase is not raised up to here
             if failure is None and not getattr(item, "_excinfo", None):
-                pytest.fail(f"{_headline(report)}\n\n{self._text(report)}", pytrace=False)
+                pytest.fail(f"{_headline(self._failing(report))}\n\n{self._text(report)}", pytrace=False)
             item.add_report_section("call", "AtomSan", self._text(report))
         if failure is None:
             return result
@@ -285,11 +287,14 @@ class Plugin:
         result: RunResult = {
             "test": item.nodeid,
             "events": report.trace.events,
-            "findings": len(report.findings),
+            "findings": len(self._failing(report)),
             "document": self._rendered(report, self._report_file.format) if self._report_file else "",
         }
         item.__dict__.setdefault(RESULTS, []).append(result)
         return report
+
+    def _failing(self, report: Report) -> list[Finding]:
+        return report.failing(self._values["fail_on"])
 
     def _text(self, report: Report) -> str:
         from atomsan.reports.registry import DEFAULT
@@ -392,11 +397,12 @@ def _forget_instance(item: pytest.Item) -> None:
         item._obj = None  # type: ignore[attr-defined]
 
 
-def _headline(report: Report) -> str:
+def _headline(failing: Sequence[Finding]) -> str:
     """The line for pytest's short summary."""
-    first = report.findings[0]
-    more = f" and {len(report.findings) - 1} more" if len(report.findings) > 1 else ""
-    return f"atomicity violation: {first.pattern} in {first.region or 'a region without a name'}{more}"
+    first = failing[0]
+    more = f" and {len(failing) - 1} more" if len(failing) > 1 else ""
+    suspected = "suspected " if first.level == "suspect" else ""
+    return f"{suspected}atomicity violation: {first.pattern} in {first.region or 'a region without a name'}{more}"
 
 
 def after_assertion_rewriting(config: pytest.Config) -> Callable[[ModuleSpec], Preparation | None]:

@@ -505,9 +505,10 @@ def test_interrupted_check_leaves_violations_undecided(
     ran = atomsan("run", "-o", "report.json", "app.py")
     assert (ran.code, ran.out) == (3, "1\n")
     report = json.loads(Path("report.json").read_text())
-    assert all(note["why"].startswith("the check was stopped") for note in report["notes"])
+    assert all(one["why"].startswith("the check was stopped") for one in report["suspects"])
+    assert report["notes"] == []
     # what the checkers saw by then is a lost update, or that somebody else had the lock in between
-    assert {one["region"] for one in (*report["findings"], *report["notes"])} == {"app:Account.deposit"}
+    assert {one["region"] for one in (*report["findings"], *report["suspects"])} == {"app:Account.deposit"}
     assert len(report["findings"]) == ("with self.lock" not in text)
     assert " in app:Account.deposit (seen " in ran.err
     assert "atomsan: interrupted before the check of app.py was done\n" in ran.err

@@ -120,12 +120,13 @@ def test_a_bug_across_the_objects_of_one_set(atomsan: Atomsan, name: str) -> Non
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_without_the_rule_it_is_a_note(atomsan: Atomsan, name: str) -> None:
+def test_without_the_rule_it_is_a_suspect(atomsan: Atomsan, name: str) -> None:
     written(*PROGRAMS[name])
     ran = atomsan("run", "-o", "r.json", "--keep", "t.atomtrace", "app.py")
     found = json.loads(Path("r.json").read_text())
     assert (ran.code, found["findings"]) == (0, [])
-    assert found["notes"]
+    assert found["suspects"]
+    assert found["verdict"] == "holds"
     # a rule that comes after the recording has nothing to go by, and says so
     for verb in ("sets", "check"):
         late = atomsan(verb, "t.atomtrace", "--spec", "spec.toml")
@@ -202,6 +203,13 @@ def test_a_program_that_is_killed(atomsan: Atomsan) -> None:
     assert BundleSource(Path("t.atomtrace")).meta.holders == {"Log #1": ["Account #1.log"]}
 
 
+def test_suspects_fail_a_run_only_if_asked_for(atomsan: Atomsan) -> None:
+    written(*PROGRAMS["a field"])
+    assert atomsan("run", "app.py").code == 0
+    assert atomsan("run", "--fail-on", "suspects", "app.py").code == 1
+    assert atomsan("run", "--fail-on", "suspects", "--findings-exit-code", "42", "app.py").code == 42
+
+
 def test_processes_that_are_forked(atomsan: Atomsan) -> None:
     program, rule = PROGRAMS["a field"]
     written(program + "\nthing.view()\nif os.fork(): os.wait(); os._exit(0)\n", rule)
@@ -214,11 +222,11 @@ def test_processes_that_are_forked(atomsan: Atomsan) -> None:
         assert BundleSource(trace).meta.holders == {"Log #1": ["Account #1.log"]}
 
 
-def test_live_check_leaves_it_a_note(atomsan: Atomsan) -> None:
+def test_live_check_leaves_it_a_suspect(atomsan: Atomsan) -> None:
     written(*PROGRAMS["a field"])
     ran = atomsan("run", "--live", "--spec", "spec.toml", "-o", "r.json", "app.py")
     assert ran.code == 0
-    assert any("different objects" in note["why"] for note in json.loads(Path("r.json").read_text())["notes"])
+    assert any("different objects" in one["why"] for one in json.loads(Path("r.json").read_text())["suspects"])
     assert "warning" not in ran.err
 
 
@@ -236,3 +244,19 @@ def test_each_test_has_its_own_holders() -> None:
     assert "2 failed" in ran.stdout, ran.stdout + ran.stderr
     reports = json.loads(Path("r.json").read_text())["reports"]
     assert [[finding["region"] for finding in report["findings"]] for report in reports] == [["app:Account.change"]] * 2
+
+
+def test_suspects_fail_a_test_only_if_asked_for() -> None:
+    written(*PROGRAMS["a field"])
+    Path("app.py").write_text(Path("app.py").read_text().replace("\nmain()\n", "\n"))
+    Path("test_app.py").write_text("import app\ndef test_one(): app.main()\n")
+    for options, expected in (([], "1 passed"), (["--atomsan-fail-on", "suspects"], "1 failed")):
+        ran = subprocess.run(
+            [sys.executable, "-m", "pytest", "-q", "--atomsan", *options, "-p", "no:cacheprovider"],
+            env=environment(),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert expected in ran.stdout, ran.stdout + ran.stderr
+        assert ("suspected atomicity violation: inconsistent view" in ran.stdout) == bool(options)

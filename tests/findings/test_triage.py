@@ -45,12 +45,12 @@ INSIDE = "T read A#1.x > U write A#1.x > U write A#1.y > T read A#1.y"
 ACROSS_OBJECTS = "T write A#1.x > U read A#1.x > U read B#4.y > T write B#4.y"
 
 
-def test_findings_come_before_notes_and_the_noisiest_first() -> None:
+def test_findings_come_before_suspects_and_the_noisiest_first() -> None:
     rows = triage(
         [finding(INSIDE, "m:f", 3), finding(INSIDE, "m:g", 5), finding("T read A#1.x > U write A#1.x > T read A#1.x")],
         [finding(ACROSS_OBJECTS, "m:h", 100, ACROSS), finding(ACROSS_OBJECTS, "m:i", 200, COMMUTES)],
     )
-    assert [(row.region, row.findings, row.notes, row.seen) for row in rows] == [
+    assert [(row.region, row.findings, row.suspects, row.seen) for row in rows] == [
         ("m:g", 1, 0, 5),
         ("m:f", 2, 0, 4),
         ("m:h", 0, 1, 100),
@@ -66,8 +66,8 @@ def test_findings_come_before_notes_and_the_noisiest_first() -> None:
 
 def test_table_is_limited_to_ten_rows_and_five_merges() -> None:
     found = [finding(INSIDE, f"m:f{number}") for number in range(50)]
-    notes = [finding(ACROSS_OBJECTS, f"m:g{number}", why=ACROSS) for number in range(50)]
-    rows = triage(found, notes)
+    suspects = [finding(ACROSS_OBJECTS, f"m:g{number}", why=ACROSS) for number in range(50)]
+    rows = triage(found, suspects)
     assert [bool(row.findings) for row in rows] == [True] * MOST_ROWS + [False] * MOST_MERGES
 
 
@@ -111,7 +111,7 @@ def test_exclude_line_names_the_region(region: str, expected: list[str]) -> None
 def test_merge_line_for_data_across_sets(path: str, divided: Any, held: Any, expected: Any) -> None:
     (row,) = triage([], [finding(path, why=ACROSS)], divided, held)
     assert parsed(row.merge or "") == expected
-    assert (row.findings, row.notes) == (0, 1)
+    assert (row.findings, row.suspects) == (0, 1)
 
 
 # ---- the suggested lines, applied to recorded programs
@@ -251,8 +251,8 @@ def run(text: str, spec: str = "") -> dict[str, Any]:
 
 
 def shown(content: dict[str, Any]) -> tuple[set[str], set[str]]:
-    """The regions of findings and of notes across sets."""
-    across = {note["region"] for note in content["notes"] if note["why"] == ACROSS}
+    """The regions of findings and of suspects across sets."""
+    across = {one["region"] for one in content["suspects"] if one["why"] == ACROSS}
     return {found["region"] for found in content["findings"]}, across
 
 
@@ -266,12 +266,12 @@ def as_spec(line: str) -> str:
     return line.replace("[sets] ", "[sets]\n")
 
 
-def test_merge_line_turns_a_note_on_two_objects_into_a_finding() -> None:
+def test_merge_line_turns_a_suspect_on_two_objects_into_a_finding() -> None:
     content = run(TWO_OBJECTS)
     assert shown(content) == (set(), {"app:change"})
     (row,) = content["triage"]
     assert (row["set"], row["fields"]) == ("Account, Log", ["Account.value", "Log.value"])
-    assert (row["findings"], row["notes"], row["exclude"], row["split"]) == (0, 1, None, None)
+    assert (row["findings"], row["suspects"], row["exclude"], row["split"]) == (0, 1, None, None)
     for line in row["merge"].splitlines():
         assert f"\n      {line}\n" in content["text"]
     assert of_sets("").serializable is True
@@ -320,7 +320,7 @@ def test_excluded_function_does_not_count_as_code_of_its_caller() -> None:
     (row,) = run(TWO_FIELDS)["triage"]
     content = run(TWO_FIELDS, as_spec(row["exclude"]))
     assert content["findings"] == []
-    assert {note["region"] for note in content["notes"]} == {"app:change"}
+    assert {one["region"] for one in (*content["suspects"], *content["notes"])} == {"app:change"}
     assert of_sets(as_spec(row["exclude"])).findings == []
 
 
@@ -334,19 +334,19 @@ def test_set_of_all_data_exists_only_with_a_marked_region() -> None:
     assert json.loads(ran.out)["sets"]["*"]["serializable"] is False
 
 
-def test_no_table_without_findings_and_notes() -> None:
+def test_no_table_without_findings_and_suspects() -> None:
     content = run("print('nothing')")
     assert "triage" not in content
     assert "specification" not in content["text"]
 
 
-def test_merge_lines_are_shown_only_with_notes() -> None:
-    note = finding(ACROSS_OBJECTS, why=ACROSS)
-    report = replace(atomsan.check(atomsan.parse("T:r(x)")), notes=[note], sets={})
+def test_merge_lines_are_shown_only_with_steps() -> None:
+    suspect = finding(ACROSS_OBJECTS, why=ACROSS)
+    report = replace(atomsan.check(atomsan.parse("T:r(x)")), suspects=[suspect], sets={})
     assert "across sets" not in render([report])
     assert render([report], with_notes=True).endswith(
         "what is across sets, and the lines for the specification that make findings of it:\n"
-        "  once in 1 note: m:f on A.x, B.y\n"
+        "  once in 1 suspect: m:f on A.x, B.y\n"
         '      atomic = ["m:f"]\n'
         '      default = "functions"\n'
     )

@@ -1,4 +1,4 @@
-"""Findings and notes of recorded programs, in regions that AtomSan chose and in regions that the user marked."""
+"""Findings, suspects and notes of recorded programs, in regions that AtomSan chose and in those that the user marks."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 import atomsan
-from atomsan import Report, Specification, Trace, TraceBuilder
+from atomsan import Finding, Report, Specification, Trace, TraceBuilder
 from atomsan.checkers.atomic_sets import SetChecking
 from atomsan.findings.reasons import UNDECIDED, WHOLE
 from atomsan.flow.trace_input import OpenedTrace
@@ -35,7 +35,12 @@ def recorded(line: str, origins: dict[str, str], **field: str) -> Trace:
 
 
 def regions(report: Report) -> tuple[list[str], list[str]]:
-    return [finding.region for finding in report.findings], [note.region for note in report.notes]
+    """Of findings, and of suspects and notes."""
+    return [finding.region for finding in report.findings], [one.region for one in no_findings(report)]
+
+
+def no_findings(report: Report) -> list[Finding]:
+    return [*report.suspects, *report.notes]
 
 
 @pytest.mark.parametrize("origin", ["foreign", "annotated"])
@@ -47,8 +52,8 @@ def test_lock_order_in_a_declared_region_is_a_finding(origin: str) -> None:
 
 def test_lock_order_in_a_chosen_region_is_a_note() -> None:
     report = atomsan.check(recorded(LOCKED_TWICE, {"f": "function"}))
-    assert report.verdict == "violated"
-    assert regions(report) == ([], ["f"])
+    assert (report.verdict, report.serializable, report.violations) == ("holds", False, 1)
+    assert (report.findings, report.suspects, [note.region for note in report.notes]) == ([], [], ["f"])
     assert "locks" in (report.notes[0].why or "")
     assert report.to_dict()["notes"][0]["why"] == report.notes[0].why
 
@@ -65,11 +70,12 @@ def test_appends_are_a_note_on_the_structure_and_a_finding_on_an_element() -> No
     assert regions(atomsan.check(recorded(APPENDS, {"f": "function"}, **element))) == (["f"], [])
 
 
-def test_violation_on_the_any_key_location_is_no_finding() -> None:
+def test_violation_on_the_any_key_location_is_a_suspect() -> None:
     whole = {"class": "C.items", "field": "<any key>"}
     report = atomsan.check(recorded(LOST_UPDATE, {"f": "function"}, **whole))
-    assert regions(report) == ([], ["f"] * len(report.notes))
-    assert WHOLE in {note.why for note in report.notes}
+    assert regions(report) == ([], ["f"] * len(no_findings(report)))
+    assert {suspect.why for suspect in report.suspects} == {WHOLE}
+    assert report.verdict == "holds"
 
 
 def test_specification_can_mark_a_region() -> None:
@@ -138,7 +144,7 @@ def test_nothing_is_called_harmless_because_the_check_was_stopped(
     whole = atomsan.check(everything(), spec=spec)
     assert whole.stopped is None
     assert set(regions(whole)[0]) == ({"f", "g"} if spec is None else {"f", "g", "m"})
-    assert UNDECIDED not in {note.why for note in whole.notes}
+    assert UNDECIDED not in {one.why for one in no_findings(whole)}
     counting = {finding.id for finding in whole.findings}
     stopped = []
     for number in range(1, 10):
@@ -147,24 +153,26 @@ def test_nothing_is_called_harmless_because_the_check_was_stopped(
             break
         stopped.append(number)
         assert report.stopped == "interrupted"
-        assert not [note for note in report.notes if note.id in counting and note.why != UNDECIDED], number
+        assert not [one for one in no_findings(report) if one.id in counting and one.why != UNDECIDED], number
+        assert report.verdict == ("violated" if report.findings else "unknown"), number
     # passes: checkers, learning, all data as one set, surroundings; for a marked region the first and last once more
     assert stopped == ([1, 2, 3, 4] if spec is None else [1, 2, 3, 4, 5, 6])
 
 
-def test_interrupt_of_the_set_pass_leaves_undecided_notes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupt_of_the_set_pass_leaves_undecided_suspects(monkeypatch: pytest.MonkeyPatch) -> None:
     """The second pass: violations on data alone are findings; all others stay undecided, and are shown."""
     report = stopped_in(monkeypatch, 2)
     assert regions(report)[0] == ["f"]
-    assert {note.why for note in report.notes} == {UNDECIDED}
+    assert {one.why for one in no_findings(report)} == {UNDECIDED}
     assert set(regions(report)[1]) == {"g", "h", "k", "n"}
     text = render([report])
-    assert f"{len(report.notes)} of them undecided" in text
-    assert text.count("undecided, because the check was stopped") == len(report.notes)
+    assert f"{len(report.suspects)} of them undecided" in text
+    assert text.count(f": {UNDECIDED}  [") == len(report.suspects) >= 4
+    assert render([report], with_notes=True).count(f"undecided, because {UNDECIDED}") == len(report.suspects)
     assert "undecided" not in render([atomsan.check(everything())], with_notes=True)
 
 
-def test_interrupt_while_checking_extracts_leaves_undecided_notes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupt_while_checking_extracts_leaves_undecided_suspects(monkeypatch: pytest.MonkeyPatch) -> None:
     """This check reads extracts of the trace that were kept, not the trace."""
 
     def stop(*_: object) -> None:
@@ -173,15 +181,15 @@ def test_interrupt_while_checking_extracts_leaves_undecided_notes(monkeypatch: p
     monkeypatch.setattr(SetChecking, "feed", stop)
     report = atomsan.check(everything())
     assert (report.stopped, regions(report)[0]) == ("interrupted", ["f"])
-    assert {note.why for note in report.notes} == {UNDECIDED}
+    assert {one.why for one in no_findings(report)} == {UNDECIDED}
     of_sets = atomsan.sets(everything())
     assert (of_sets.stopped, of_sets.verdict, of_sets.reason) == ("interrupted", "unknown", "interrupted")
 
 
-def test_timeout_leaves_only_undecided_notes() -> None:
+def test_timeout_leaves_only_undecided_suspects() -> None:
     report = atomsan.check(everything(), timeout=1e-9)
     assert report.stopped == "out of time"
-    assert {note.why for note in report.notes} <= {UNDECIDED}
+    assert {one.why for one in no_findings(report)} <= {UNDECIDED}
 
 
 def test_transaction_numbers_are_the_same_in_every_report() -> None:
@@ -222,7 +230,7 @@ def test_nothing_is_found_where_no_region_is_atomic() -> None:
     """Though a region that the program marks is violated: the specification says that only others are meant."""
     trace = recorded(MARKED_INSIDE, {"f": "function", "x": "annotated"})
     report = atomsan.check(trace, spec=Specification(atomic=("nothing",)))
-    assert (report.verdict, report.findings, report.notes) == ("holds", [], [])
+    assert (report.verdict, report.findings, no_findings(report)) == ("holds", [], [])
 
 
 def test_recorded_program_with_marked_regions_only_has_a_set_for_each_object() -> None:

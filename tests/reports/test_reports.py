@@ -74,7 +74,7 @@ def test_control_characters_in_names_are_escaped() -> None:
 
 
 def test_unknown_verdict_has_its_reason() -> None:
-    unknown = replace(report(), verdict="unknown", serializable=None, reason="out of time", findings=[])
+    unknown = replace(report(), serializable=None, reason="out of time", findings=[])
     assert text_report.render([unknown]).startswith("the text: unknown, out of time\n")
     assert unknown.to_dict()["reason"] == "out of time"
 
@@ -84,9 +84,9 @@ def test_json_of_one_report() -> None:
     assert content == report().to_dict() | {"seconds": content["seconds"]}
     assert list(content) == [
         *("schema", "tool", "trace", "algorithm", "verdict", "serializable", "violations", "transactions"),
-        *("findings", "notes", "results", "counters", "seconds"),
+        *("findings", "suspects", "notes", "results", "warnings", "counters", "seconds"),
     ]
-    assert content["schema"] == "atomsan-report/1"
+    assert content["schema"] == "atomsan-report/2"
     assert content["trace"] == {
         "source": "the text",
         "events": 10,
@@ -101,8 +101,8 @@ def test_json_of_one_report() -> None:
     assert {"total", "aerodrome", "davida"} == set(content["seconds"])
     (finding,) = content["findings"]
     assert list(finding) == [
-        *("id", "status", "kind", "pattern", "region", "count", "first_event"),
-        *("witness", "explanation", "hint", "replay"),
+        *("id", "group", "status", "kind", "pattern", "region", "count", "runs", "first_event"),
+        *("witness", "explanation", "hint", "schedule", "replay", "outcome"),
     ]
     assert finding["witness"][0] == {
         "thread": "A",
@@ -119,6 +119,47 @@ def test_json_of_one_report() -> None:
 
 def test_json_of_several_reports() -> None:
     content = json.loads(json_report.render([report(), report(), report("T1|r(x)|1\n")]))
-    assert set(content) == {"schema", "reports", "findings"}
+    assert set(content) == {"schema", "reports", "findings", "suspects"}
     assert [len(one["findings"]) for one in content["reports"]] == [1, 1, 0]
-    assert [finding["count"] for finding in content["findings"]] == [2]
+    assert [(finding["count"], finding["runs"]) for finding in content["findings"]] == [(2, 2)]
+    assert content["suspects"] == []
+
+
+def suspecting() -> Report:
+    found = report()
+    suspect = replace(found.findings[0], level="suspect", why="an idiom")
+    return replace(found, findings=[], suspects=[suspect], is_recorded=True)
+
+
+def test_suspects_do_not_violate_and_have_a_line_each() -> None:
+    suspected = suspecting()
+    assert (suspected.verdict, suspected.serializable) == ("holds", False)
+    assert suspected.failing() == []
+    assert suspected.failing(["suspects"]) == suspected.suspects
+    text = text_report.render([suspected])
+    assert text.startswith("the text: holds, though the trace is not serializable\n")
+    assert "0 findings (auto), 1 suspect, 0 notes" in text
+    (line,) = [line for line in text.splitlines() if "lost update" in line]
+    assert "in bank:deposit at bank.py:14 and bank.py:16 (seen once): an idiom" in line
+    assert "@atomsan.atomic" in text
+    assert "to look further: --noise --repeat 10" in text
+    assert "A #1  read" not in text
+    assert "A #1  read" in text_report.render([suspected], with_notes=True)
+
+
+def test_a_violation_is_a_finding_if_it_is_one_in_any_of_the_reports() -> None:
+    documents = [json_report.render([one]) for one in (suspecting(), report(), suspecting())]
+    content = json.loads(json_report.merge(documents))
+    assert [(one["count"], one["runs"]) for one in content["findings"]] == [(3, 3)]
+    assert "why" not in content["findings"][0]
+    assert content["suspects"] == []
+
+
+def test_reports_of_version_1_can_be_merged() -> None:
+    """They have no suspects, and their findings no `runs` and no `group`."""
+    old = json.loads(json_report.render([report()]))
+    del old["suspects"], old["findings"][0]["runs"], old["findings"][0]["group"]
+    old["schema"] = "atomsan-report/1"
+    content = json.loads(json_report.merge([json.dumps(old), json_report.render([report()])]))
+    assert content["schema"] == "atomsan-report/2"
+    assert [(one["count"], one["runs"]) for one in content["findings"]] == [(2, 2)]

@@ -43,6 +43,7 @@ class ReportOptions(NamedTuple):
     output: list[str]
     limit: int
     all: bool
+    fail_on: list[str]
     quiet: bool
 
     def files(self) -> list[ReportFile]:
@@ -50,6 +51,10 @@ class ReportOptions(NamedTuple):
         if self.limit < 0:
             raise InputError("--limit must not be negative")
         return report_files(self.output)
+
+    def fails(self, report: Report) -> bool:
+        """Whether there is anything in it that the exit code tells of."""
+        return bool(report.failing(self.fail_on))
 
     def rendered(self, reports: Sequence[Report]) -> str:
         """The reports as they are printed."""

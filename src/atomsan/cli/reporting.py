@@ -35,7 +35,7 @@ def check_and_report(
             code = max(code, Exit.BAD)
             continue
         reports.append(report)
-        code = max(code, _exit_code(report))
+        code = max(code, _exit_code(report, reporting))
         if at_once:
             print("\n" * (len(reports) > 1) + reporting.rendered([report]), end="", flush=True)
         _warn(report, quiet=reporting.quiet)
@@ -47,10 +47,10 @@ def check_and_report(
     return code
 
 
-def _exit_code(report: Report) -> Exit:
+def _exit_code(report: Report, reporting: ReportOptions) -> Exit:
     if report.stopped:
         return Exit.INTERRUPTED
-    return Exit.FINDINGS if report.findings else Exit.FINE
+    return Exit.FINDINGS if reporting.fails(report) else Exit.FINE
 
 
 def _warn(report: Report, *, quiet: bool) -> None:

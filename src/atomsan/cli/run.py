@@ -64,7 +64,7 @@ def run(
     outcomes: list[Outcome] = []
     for number in range(repeat):
         # a trace with findings is not replaced by one of a later run
-        keep_now = keep if not any(report.findings for report in reports) else None
+        keep_now = keep if not any(map(reporting.fails, reports)) else None
         ran = run_and_check(
             program,
             launch.recording(rules, number),
@@ -90,7 +90,7 @@ def run(
     reporting.write(files, reports)
     if any(report.stopped for report in reports) or any(outcome.is_out_of_time for outcome in outcomes):
         return Exit.INTERRUPTED
-    if any(report.findings for report in reports):
+    if any(map(reporting.fails, reports)):
         return findings_exit_code
     return next((outcome.code for outcome in outcomes if outcome.code), Exit.FINE)
 

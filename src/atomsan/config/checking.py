@@ -1,4 +1,4 @@
-"""Options for checking: algorithms, atomic sets, the specification, the time limit, notes and the exit code."""
+"""Options for checking: algorithms, atomic sets, the specification, the time limit, levels and the exit code."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from atomsan.config.option import Option
 # The methods of `flow.sets`, which takes too long to import for a help page. A test compares.
 SET_METHODS = ("patterns", "projection", "both")
 
+# What can count as findings do: `Report.failing` takes these.
+FAIL_ON = ("suspects",)
+
 _CHECKING_VERBS = ("run", "check", "sets", "refine")
 
 CHECKING: tuple[Option, ...] = (
@@ -17,8 +20,20 @@ CHECKING: tuple[Option, ...] = (
         verbs=("run", "check", "sets"),
         type=bool,
         default=False,
-        help="Also print notes: violations that do not count as findings.",
+        help="Also print the steps of suspects, and notes: violations that are proved to be harmless.",
         example="--all",
+    ),
+    Option(
+        name="fail_on",
+        verbs=("run", "check", "sets"),
+        type=str,
+        choices=FAIL_ON,
+        metavar="KINDS",
+        repeated=True,
+        commas=True,
+        default=(),
+        help=f"What makes the exit code 1 beside findings: {', '.join(FAIL_ON)}. Repeatable, or separated by commas.",
+        example=f"--fail-on {FAIL_ON[0]}",
     ),
     Option(
         name="findings_exit_code",

@@ -28,6 +28,8 @@ class Option(NamedTuple):
     short: str = ""
     choices: tuple[str, ...] = ()
     repeated: bool = False
+    commas: bool = False
+    """Whether a value of a repeated option may be several, separated by commas."""
     in_file: bool = True
     """Whether a configuration file may have it. Options for a single call, such as `--list-presets`, may not."""
     excludes: str = ""
@@ -44,7 +46,8 @@ class Option(NamedTuple):
     def from_file(self, given: Any) -> Any:
         """Check a value from a configuration file. A `ValueError` says what is allowed."""
         if self.repeated:
-            return [self._one(one) for one in (given if isinstance(given, list) else [given])]
+            values = given if isinstance(given, list) else [given]
+            return [self._one(one) for value in values for one in self._separated(value)]
         return self._one(given)
 
     def from_command_line(self, given: Any) -> Any:
@@ -55,6 +58,9 @@ class Option(NamedTuple):
             return self.type(given)
         except ValueError:
             raise ValueError(self._must_be(given)) from None
+
+    def _separated(self, given: Any) -> list[Any]:
+        return [part.strip() for part in given.split(",")] if self.commas and isinstance(given, str) else [given]
 
     def _one(self, given: Any) -> Any:
         is_number = isinstance(given, int | float) and not isinstance(given, bool)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from operator import add
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from atomsan.findings.reasons import UNDECIDED
+from atomsan.findings.reasons import LEVELS, UNDECIDED, Level
 from atomsan.trace.events import NO_SITE
 
 if TYPE_CHECKING:
@@ -149,27 +149,36 @@ class Finding:
     replay: str | None = None
     found_by: tuple[str, ...] = ()
     """Which methods found it, where a checker has several: `projection`, `pattern 11`."""
+    level: Level = "finding"
     why: str | None = None
-    """Of a note: why it is no finding."""
+    """Of a suspect or a note: why it is no finding."""
+    group: str = ""
+    """The id of its root cause, which several findings can share."""
+    runs: int = 1
+    """In how many runs it was seen."""
 
     @property
     def is_undecided(self) -> bool:
-        """Whether it is among the notes only because the check was stopped."""
-        return self.why == UNDECIDED
+        """Whether it is a suspect only because the check was stopped."""
+        return self.why == UNDECIDED.why
 
     def to_dict(self) -> dict[str, Any]:
         return {
             "id": self.id,
+            "group": self.group or self.id,
             "status": self.status,
             "kind": self.kind,
             "pattern": self.pattern,
             "region": self.region,
             "count": self.count,
+            "runs": self.runs,
             "first_event": self.first_event,
             "witness": [step.to_dict() for step in self.witness],
             "explanation": list(self.explanation),
             "hint": self.hint,
+            "schedule": None,  # nothing can be forced to happen again yet
             "replay": self.replay,
+            "outcome": None,
             **({"found_by": list(self.found_by)} if self.found_by else {}),
             **({} if self.why is None else {"why": self.why}),
         }
@@ -184,19 +193,28 @@ def fingerprint(region: str, locations: Sequence[str], places: Sequence[str]) ->
     return hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=6).hexdigest()
 
 
-def merge_findings(findings: Iterable[Finding], counts: Callable[[int, int], int] = add) -> list[Finding]:
-    """One finding for each id: the first to be found, with the counts of all and the strongest status.
+Sum = Callable[[int, int], int]
 
-    Counts are added up, unless they are of the same occurrences, seen by several: then `max` does it.
+
+def merge_findings(findings: Iterable[Finding], counts: Sum = add, runs: Sum = max) -> list[Finding]:
+    """One finding for each id: the first of the surest level, with the counts of all and the strongest status.
+
+    Counts are added up, unless they are of the same occurrences, seen by several: then `max` does it. Runs are added up
+    where the findings are of different runs.
     """
     found: dict[str, Finding] = {}
     for finding in findings:
         other = found.get(finding.id)
-        found[finding.id] = finding if other is None else _merge_two(other, finding, counts)
+        found[finding.id] = finding if other is None else _merge_two(other, finding, counts, runs)
     return list(found.values())
 
 
-def _merge_two(first: Finding, second: Finding, counts: Callable[[int, int], int]) -> Finding:
-    status = max(first.status, second.status, key=STRENGTH.index)
-    found_by = tuple(dict.fromkeys((*first.found_by, *second.found_by)))
-    return replace(first, count=counts(first.count, second.count), status=status, found_by=found_by)
+def _merge_two(first: Finding, second: Finding, counts: Sum, runs: Sum) -> Finding:
+    surest = min(first, second, key=lambda finding: LEVELS.index(finding.level))
+    return replace(
+        surest,
+        count=counts(first.count, second.count),
+        runs=runs(first.runs, second.runs),
+        status=max(first.status, second.status, key=STRENGTH.index),
+        found_by=tuple(dict.fromkeys((*first.found_by, *second.found_by))),
+    )

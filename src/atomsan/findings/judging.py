@@ -90,7 +90,7 @@ def with_marked(marked: Sequence[Finding], judged: Sequence[Finding], *, is_stop
 
 
 def _merged(judged: Iterable[Finding]) -> list[Finding]:
-    ordered = sorted(judged, key=lambda one: (-LEVELS.index(one.level), one.first_event is None, one.first_event))
+    ordered = sorted(judged, key=lambda one: (LEVELS.index(one.level), one.first_event is None, one.first_event))
     return merge_findings(ordered)
 
 
@@ -110,7 +110,7 @@ def _judged(violations: Violations, evidence: Evidence, is_ours: Callable[[str],
 
 
 def _weakest(reasons: Iterable[Reason]) -> Reason | None:
-    return min(reasons, key=lambda reason: LEVELS.index(reason.level), default=None)
+    return max(reasons, key=lambda reason: LEVELS.index(reason.level), default=None)
 
 
 def _of_order(finding: Finding, evidence: Evidence) -> Reason:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
+# How sure it is that a violation is a bug; the surest first.
 Level = Literal["finding", "suspect", "note"]
-
-# The weakest first: what is seen in several ways has the strongest level of these.
-LEVELS: tuple[Level, ...] = ("note", "suspect", "finding")
+LEVELS: tuple[Level, ...] = ("finding", "suspect", "note")
 
 
 class Reason(NamedTuple):

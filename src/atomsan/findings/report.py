@@ -1,11 +1,12 @@
-"""The report on one trace: the checkers' answers, findings and notes, as data that reporters render.
+"""The report on one trace: the checkers' answers, findings, suspects and notes, as data that reporters render.
 
-History of the JSON: atomsan-report/1, the first.
+History of the JSON: atomsan-report/1, the first, knew findings and notes, and its verdict was of the trace.
+atomsan-report/2: suspects between them; the verdict is of the findings; `group`, `runs`, `schedule` and `outcome`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
@@ -14,9 +15,9 @@ from atomsan.findings.triage import TriageRow, triage
 
 if TYPE_CHECKING:
     from atomsan.checkers.results import Verdict
-    from atomsan.findings.finding import Finding
+    from atomsan.findings.finding import Finding, Level
 
-SCHEMA = "atomsan-report/1"
+SCHEMA = "atomsan-report/2"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,19 +85,23 @@ class Report:
 
     trace: TraceFacts
     algorithm: str
-    verdict: Verdict
     serializable: bool | None
+    """Of the trace as it is, whatever counts; None where the algorithm does not decide it."""
     violations: int | None
     transactions: Sequence[tuple[str, int]]
     """Every violating transaction: thread, and number in the thread."""
     findings: Sequence[Finding]
+    """What is wrong."""
+    suspects: Sequence[Finding] = ()
+    """What may be meant so, or could not be decided: each has a `why`."""
     notes: Sequence[Finding] = ()
+    """What is proved to be harmless: each has a `why`."""
     results: dict[str, dict[str, Any]] = field(default_factory=dict)
     """What each algorithm says, where several ran."""
     counters: dict[str, int] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
     reason: str | None = None
-    """Why the verdict is unknown."""
+    """Why there may be findings beside those that were found: without any, the verdict is unknown."""
     stopped: str | None = None
     """Why the trace was not read to its end: "interrupted" or "out of time"."""
     repairs: Sequence[str] = ()
@@ -112,16 +117,30 @@ class Report:
     held: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """The classes of the objects that fields of classes hold: `Account.log` -> `Log`."""
 
+    runs: int = 1
+    """How many runs of a program it is about."""
+    is_recorded: bool = False
+    """AtomSan recorded the program."""
+
+    @property
+    def verdict(self) -> Verdict:
+        """Of the findings, as the exit code is."""
+        return "violated" if self.findings else "holds" if self.reason is None else "unknown"
+
+    def failing(self, fail_on: Collection[str] = ()) -> list[Finding]:
+        """What makes a check fail: the findings, and the suspects if these are to count."""
+        return [*self.findings, *(self.suspects if "suspects" in fail_on else ())]
+
     @property
     def undecided(self) -> list[Finding]:
-        """The notes that may be findings: the check was stopped before that was known."""
-        return [note for note in self.notes if note.is_undecided]
+        """The suspects of which it is not known: the check was stopped before that."""
+        return [suspect for suspect in self.suspects if suspect.is_undecided]
 
     def triage(self) -> list[TriageRow]:
-        """What makes the most findings, and notes across sets: these may not be the sets that were meant."""
+        """What makes the most findings, and suspects across sets: these may not be the sets that were meant."""
         if self.sets is None and self.program is None:
             return []
-        return triage(self.findings, self.notes, self.divided, self.held)
+        return triage(self.findings, self.suspects, self.divided, self.held)
 
     def to_dict(self) -> dict[str, Any]:
         content: dict[str, Any] = {
@@ -135,16 +154,15 @@ class Report:
             "violations": self.violations,
             "transactions": [list(transaction) for transaction in self.transactions],
             "findings": [finding.to_dict() for finding in self.findings],
+            "suspects": [suspect.to_dict() for suspect in self.suspects],
             "notes": [note.to_dict() for note in self.notes],
+            "results": self.results,
+            "warnings": list(self.warnings),
         }
-        if self.reason is not None:
+        if self.verdict == "unknown":
             content["reason"] = self.reason
         if self.repairs:
             content["repairs"] = list(self.repairs)
-        if self.warnings:
-            content["warnings"] = list(self.warnings)
-        if len(self.results) > 1:
-            content["results"] = self.results
         if rows := self.triage():
             content["triage"] = [row.to_dict() for row in rows]
         if self.sets is not None:
@@ -153,26 +171,34 @@ class Report:
         return content | {"counters": self.counters, "seconds": self.seconds}
 
 
-def reports_to_json(reports: Sequence[Report]) -> dict[str, Any]:
-    """The JSON of one report, or of several with the findings of all."""
-    if len(reports) == 1:
-        return reports[0].to_dict()
-    from atomsan.findings.finding import merge_findings
+def of_level(judged: Sequence[Finding], level: Level) -> list[Finding]:
+    return [finding for finding in judged if finding.level == level]
 
-    findings = merge_findings(finding for report in reports for finding in report.findings)
-    return {
-        "schema": SCHEMA,
-        "reports": [report.to_dict() for report in reports],
-        "findings": [finding.to_dict() for finding in findings],
-    }
+
+def reports_to_json(reports: Sequence[Report]) -> dict[str, Any]:
+    """The JSON of one report, or of several with the findings and suspects of all."""
+    contents = [report.to_dict() for report in reports]
+    return contents[0] if len(contents) == 1 else merge_report_json(contents)
 
 
 def merge_report_json(reports: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """The JSON of several reports, from the JSON of each: they may come from other processes."""
-    findings: dict[str, dict[str, Any]] = {}
-    for report in reports:
-        for finding in report["findings"]:
-            other = findings.get(finding["id"])
-            count = finding["count"] + (other["count"] if other else 0)
-            findings[finding["id"]] = {**(other or finding), "count": count}
-    return {"schema": SCHEMA, "reports": list(reports), "findings": list(findings.values())}
+    """The JSON of several reports, from the JSON of each: they may come from other processes, or be of version 1.
+
+    What is a finding in one of them and a suspect in another is a finding.
+    """
+    merged: dict[str, dict[str, Any]] = {}
+    for level in ("findings", "suspects"):
+        for report in reports:
+            for one in report.get(level, ()):
+                other = merged.get(one["id"])
+                both = (one, other) if other else (one,)
+                sums = {key: sum(each.get(key, 1) for each in both) for key in ("count", "runs")}
+                merged[one["id"]] = {"level": level, **(other or one), **sums}
+    return {"schema": SCHEMA, "reports": list(reports)} | {
+        level: [_without_level(one) for one in merged.values() if one["level"] == level]
+        for level in ("findings", "suspects")
+    }
+
+
+def _without_level(one: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in one.items() if key != "level"}

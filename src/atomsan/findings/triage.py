@@ -1,7 +1,7 @@
 """Triage: a table of the noisiest units of work, each with a line for the specification.
 
-The line excludes the unit or splits its atomic set, and so removes its findings. Units with notes across sets follow:
-their line merges the sets, or marks the unit as atomic, and so turns the notes into findings.
+The line excludes the unit or splits its atomic set, and so removes its findings. Units with suspects across sets
+follow: their line merges the sets, or marks the unit as atomic, and so turns the suspects into findings.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ Table = Mapping[str, Sequence[str]]
 
 
 class TriageRow(NamedTuple):
-    """A unit of work on sets of one kind; or, of notes, on sets of one kind or two."""
+    """A unit of work on sets of one kind; or, of suspects, on sets of one kind or two."""
 
     region: str
     set: str
     """The class, module or container, or two of them; nothing if the trace does not know."""
     fields: tuple[str, ...]
     findings: int
-    notes: int
+    suspects: int
     seen: int
     exclude: str | None
     """Of findings: the line that says that the unit is not meant to be atomic."""
     split: str | None
     """Of findings: the line that says that the fields do not belong together, where there are two."""
     merge: str | None
-    """Of notes: the line that says that the data belongs together, or what the unit does to it."""
+    """Of suspects: the line that says that the data belongs together, or what the unit does to it."""
 
     def to_dict(self) -> dict[str, Any]:
         return self._asdict() | {"fields": list(self.fields)}
@@ -54,9 +54,12 @@ class AccessedField(NamedTuple):
 
 
 def triage(
-    findings: Iterable[Finding], notes: Iterable[Finding] = (), divided: Table | None = None, held: Table | None = None
+    findings: Iterable[Finding],
+    suspects: Iterable[Finding] = (),
+    divided: Table | None = None,
+    held: Table | None = None,
 ) -> list[TriageRow]:
-    """The noisiest first, findings before notes.
+    """The noisiest first, findings before suspects.
 
     `divided` are the sets that classes were divided into, `held` the classes of the objects that fields hold.
     """
@@ -65,9 +68,10 @@ def triage(
         if finding.span is not None:
             groups.setdefault((finding.region, _accessed(finding, 1).kind), []).append(finding)
     across: dict[tuple[str, str], list[Finding]] = {}
-    for note in notes:
-        if note.span is not None and note.why == ACROSS:
-            across.setdefault((note.region, _merge(note, divided or {}, held or {})), []).append(note)
+    for suspect in suspects:
+        if suspect.span is not None and suspect.why == ACROSS.why:
+            merge = _merge(suspect, divided or {}, held or {})
+            across.setdefault((suspect.region, merge), []).append(suspect)
     rows = [_row(region, of, group) for (region, of), group in groups.items()]
     merges = [_merge_row(region, merge, group) for (region, merge), group in across.items()]
     return [*_noisiest(rows)[:MOST_ROWS], *_noisiest(merges)[:MOST_MERGES]]
@@ -101,16 +105,16 @@ def _exclude(region: str) -> str:
 
 
 def _merge_row(region: str, merge: str, group: Sequence[Finding]) -> TriageRow:
-    places = [_accessed(note, end) for note in group for end in (0, 1)]
+    places = [_accessed(suspect, end) for suspect in group for end in (0, 1)]
     kinds = sorted({place.kind for place in places})
     fields = tuple(sorted({f"{place.kind}.{place.field}" if len(kinds) > 1 else place.field for place in places}))
-    seen = sum(note.count for note in group)
+    seen = sum(suspect.count for suspect in group)
     return TriageRow(region, ", ".join(kinds), fields, 0, len(group), seen, None, None, merge)
 
 
-def _merge(note: Finding, divided: Table, held: Table) -> str:
-    """The line that makes a finding of the note."""
-    one, other = _accessed(note, 0), _accessed(note, 1)
+def _merge(suspect: Finding, divided: Table, held: Table) -> str:
+    """The line that makes a finding of the suspect."""
+    one, other = _accessed(suspect, 0), _accessed(suspect, 1)
     if one.object == other.object and one.field and other.field:
         return _joined(one.kind, (one.field, other.field), (one.field, other.field), divided)
     for holder, part in ((one, other), (other, one)):
@@ -121,7 +125,7 @@ def _merge(note: Finding, divided: Table, held: Table) -> str:
         if kind not in (one.kind, other.kind) and all(fields):
             return _in_sets(kind, [f"{field}.*" for field in dict.fromkeys(fields)])
     # without a default, no other region would be atomic any more
-    return f'atomic = [{quoted(literal(note.region))}]\ndefault = "functions"'
+    return f'atomic = [{quoted(literal(suspect.region))}]\ndefault = "functions"'
 
 
 def _joined(kind: str, have: Sequence[str], wanted: Sequence[str], divided: Table) -> str:

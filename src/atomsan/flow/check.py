@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from atomsan.checkers import algorithms
 from atomsan.checkers.registry import Capability, Entry, chosen
-from atomsan.findings.report import NamedTransactions, Report
+from atomsan.findings.reasons import UNDECIDED
+from atomsan.findings.report import NamedTransactions, Report, of_level
 from atomsan.flow.checker_pass import CheckerPass
 from atomsan.flow.passes import Pass, execute
 from atomsan.flow.set_check import EVERYTHING, SetCheck, SetMembership, objects_layout, unfollowed_fields
@@ -212,7 +213,7 @@ class _Check:
         return self.monitor.stopped is None
 
     def judged(self) -> list[Finding]:
-        """Findings and notes."""
+        """Findings, suspects and notes."""
         if self.verdict != "violated":
             return []
         from atomsan.findings.judging import Evidence, judge, with_marked
@@ -364,31 +365,39 @@ def _of_cycle(state: _Check) -> list[Finding]:
 
 
 def _report(state: _Check, judged: Sequence[Finding]) -> Report:
-    main, results, verdict = state.main, state.results, state.verdict
-    if verdict == "holds" and judged:
+    main, results = state.main, state.results
+    if state.verdict == "holds" and judged:
         raise AssertionError("findings, and nothing that is violated")
     source, meta, sets = main.source, main.source.meta, state.trace.spec.sets
     counting = _counting(state)
     return Report(
         trace=source.facts(main.begins.transactions, is_whole=main.stopped is None),
         algorithm=state.choice.shown,
-        verdict=verdict,
         serializable=state.serializable,
         violations=counting.violations,
         transactions=NamedTransactions(counting.transactions, source.symbols.threads.__getitem__),
-        findings=[finding for finding in judged if finding.why is None],
-        notes=[finding for finding in judged if finding.why is not None],
+        findings=of_level(judged, "finding"),
+        suspects=of_level(judged, "suspect"),
+        notes=of_level(judged, "note"),
         results={result.algorithm: _shown(result, main) for result in results},
         counters=_counters(results),
         seconds={"total": main.seconds}
         | {entry.name: main.times[entry.name] for entry in state.choice.entries if entry.name in main.times},
-        reason=next((result.reason for result in results if result.reason), None) if verdict == "unknown" else None,
+        reason=_reason(state, judged),
         stopped=state.monitor.stopped,
         repairs=source.repairs,
         warnings=[*meta.warnings, *(unfollowed_fields(sets, meta) if meta.recorded else ())],
         divided={**meta.sets, **sets},
         held=meta.fields,
+        is_recorded=meta.recorded,
     )
+
+
+def _reason(state: _Check, judged: Sequence[Finding]) -> str | None:
+    """Why there may be more findings, if that is so: something was not checked or not judged to the end."""
+    if state.verdict == "unknown":
+        return next((result.reason for result in state.results if result.reason), "unknown")
+    return state.monitor.stopped or (UNDECIDED.why if any(finding.is_undecided for finding in judged) else None)
 
 
 def _counting(state: _Check) -> Result:

@@ -15,7 +15,7 @@ import numpy as np
 from atomsan.checkers.atomic_sets import METHODS, MOST_MATCHES, NAME, Method
 from atomsan.checkers.results import TransactionList
 from atomsan.errors import InputError
-from atomsan.findings.report import NamedTransactions, Report, SetFacts
+from atomsan.findings.report import NamedTransactions, Report, SetFacts, of_level
 from atomsan.flow.passes import Pass, execute
 from atomsan.flow.set_check import EVERYTHING, SetCheck, Sets, unfollowed_fields
 from atomsan.flow.trace_input import TraceInput
@@ -141,7 +141,7 @@ class _Sets:
         return [one for one in (self.main, self.marked) if one is not None]
 
     def judged(self) -> list[Finding]:
-        """Findings and notes."""
+        """Findings, suspects and notes."""
         if not self.is_violated():
             return []
         from atomsan.findings.judging import Evidence, judge, with_marked
@@ -207,20 +207,21 @@ def _report(state: _Sets, judged: Sequence[Finding]) -> Report:
     return Report(
         trace=main.source.facts(main.transactions, is_whole=main.stopped is None),
         algorithm=NAME,
-        verdict="unknown" if serializable is None else "holds" if serializable else "violated",
         serializable=serializable,
         violations=sum(one.checking.violations for one in state.checks if one.checking),
         transactions=NamedTransactions(_violating(state), main.source.symbols.threads.__getitem__),
-        findings=[finding for finding in judged if finding.why is None],
-        notes=[finding for finding in judged if finding.why is not None],
+        findings=of_level(judged, "finding"),
+        suspects=of_level(judged, "suspect"),
+        notes=of_level(judged, "note"),
         counters=main.checking.counters if main.checking else {},
         seconds={"total": main.seconds},
-        reason=_reason(main) if serializable is None else None,
+        reason=_reason(main) if serializable is None else state.monitor.stopped,
         stopped=state.monitor.stopped,
         repairs=main.source.repairs,
         warnings=[*meta.warnings, *_caps(facts), *(unfollowed_fields(main.sets, meta) if meta.recorded else ())],
         divided={**meta.sets, **state.trace.spec.sets} if meta.recorded else {},
         held=meta.fields,
+        is_recorded=meta.recorded,
         patterns=dict(sorted(patterns.items(), key=lambda item: int(item[0]))),
         sets=facts,
     )

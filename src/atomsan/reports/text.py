@@ -1,4 +1,4 @@
-"""Reports as text, for people: the verdict, the counts, and each finding as the steps that interleave.
+"""Reports as text, for people: the verdict, the counts, each finding as the steps that interleave, suspects by a line.
 
 bank.std: violated, not serializable
   22 events, 3 threads, 1 lock, 1 variable, 2 transactions
@@ -27,11 +27,17 @@ if TYPE_CHECKING:
 TRIAGE_FROM = 4
 MOST_SETS = 10
 
-_SERIALIZABLE = {True: "serializable", False: "not serializable"}
+_TO_DECIDE = (
+    "To decide: if the region must be atomic, mark it (@atomsan.atomic, --atomic REGION) and it is a finding;",
+    "if others may come in between, exclude it (@atomsan.not_atomic, --not-atomic REGION). --all shows the steps.",
+)
 
 
 def render(reports: Sequence[Report], *, limit: int | None = None, with_notes: bool = False) -> str:
-    """All reports, one below the other, each with at most `limit` findings, and as many notes if wanted."""
+    """All reports, one below the other, each with at most `limit` findings and suspects, and as many notes if wanted.
+
+    Suspects have a line each; with notes, their steps too.
+    """
     return merge(["".join(f"{line}\n" for line in _report(report, limit, with_notes)) for report in reports])
 
 
@@ -48,31 +54,77 @@ def _report(report: Report, limit: int | None, with_notes: bool) -> Iterator[str
     if report.sets is not None:
         yield from (f"  {printable(line)}" for line in _sets(report.sets))
     if len(report.results) > 1:
-        yield "  " + ", ".join(f"{name}: {result['verdict']}" for name, result in report.results.items())
+        before = "before judging: " if report.is_recorded else ""
+        yield f"  {before}" + ", ".join(f"{name}: {result['verdict']}" for name, result in report.results.items())
+    if further := _further(report, with_notes):
+        yield f"  to look further: {further}"
     shown = report.findings if limit is None else report.findings[:limit]
     for number, finding in enumerate(shown, 1):
         yield ""
-        yield from map(printable, _finding(number, finding))
+        yield from map(printable, _finding(number, finding, report.runs))
     if len(shown) < len(report.findings):
         yield ""
         yield f"{counted(len(report.findings) - len(shown), 'more finding')} (--limit shows more)"
-    notes = report.notes if with_notes else report.undecided
-    yield from _notes(notes if limit is None else notes[:limit])
+    yield from map(printable, _suspects(report, limit, with_steps=with_notes))
+    if with_notes:
+        yield from map(printable, _notes(report.notes if limit is None else report.notes[:limit]))
     if with_notes or len(report.findings) >= TRIAGE_FROM:
         rows = report.triage()
         yield from map(
             printable, _triage([row for row in rows if row.findings and len(report.findings) >= TRIAGE_FROM])
         )
-        yield from map(printable, _merges([row for row in rows if row.notes and with_notes]))
+        yield from map(printable, _merges([row for row in rows if row.suspects and with_notes]))
+
+
+def _suspects(report: Report, limit: int | None, *, with_steps: bool) -> Iterator[str]:
+    shown = report.suspects if limit is None else report.suspects[:limit]
+    if not shown:
+        return
+    yield ""
+    yield f"{counted(len(report.suspects), 'suspect')}: may be a bug, or may be meant so."
+    yield from _TO_DECIDE
+    for number, suspect in enumerate(shown, 1):
+        first, *rest = _finding(number, suspect, report.runs)
+        if with_steps:
+            yield ""
+            yield f"suspect {first}"
+            yield f"   {_open_question(suspect)}"
+            yield from rest
+        else:
+            seen = f"({_seen(suspect, report.runs)})"
+            yield f"  {number}. {_named(suspect)}{_local_places(suspect)} {seen}: {suspect.why}  [{suspect.id}]"
+    if len(shown) < len(report.suspects):
+        yield f"  {counted(len(report.suspects) - len(shown), 'more suspect')} (--limit shows more)"
+
+
+def _open_question(suspect: Finding) -> str:
+    return f"{'undecided' if suspect.is_undecided else 'no finding yet'}, because {suspect.why}"
+
+
+def _local_places(finding: Finding) -> str:
+    """Where the region is left and returned to."""
+    local = [finding.witness[i] for i in finding.span] if finding.span else []
+    places = dict.fromkeys(step.where for step in sorted(local, key=lambda step: step.event))
+    return f" at {' and '.join(places)}" if places else ""
 
 
 def _notes(notes: Sequence[Finding]) -> Iterator[str]:
     for number, note in enumerate(notes, 1):
         yield ""
         first, *rest = _finding(number, note)
-        yield printable(f"note {first}")
-        yield printable(f"   {'undecided' if note.is_undecided else 'no finding'}, because {note.why}")
-        yield from map(printable, rest)
+        yield f"note {first}"
+        yield f"   no finding, because {note.why}"
+        yield from rest
+
+
+def _further(report: Report, with_notes: bool) -> str:
+    """What finds or shows more, where nothing was found in a recorded program."""
+    if report.findings or not report.is_recorded:
+        return ""
+    parts = [f"--noise --repeat {10 * report.runs} (atomsan run) tries more interleavings"]
+    if report.notes and not with_notes:
+        parts.append("--all shows the notes")
+    return "; ".join(parts)
 
 
 def _sets(sets: Mapping[str, SetFacts]) -> Iterator[str]:
@@ -98,26 +150,30 @@ def _triage(rows: Sequence[TriageRow]) -> Iterator[str]:
 
 
 def _merges(rows: Sequence[TriageRow]) -> Iterator[str]:
-    """Notes across sets, and the lines for the specification that make findings of them."""
+    """Suspects across sets, and the lines for the specification that make findings of them."""
     if rows:
         yield ""
         yield "what is across sets, and the lines for the specification that make findings of it:"
     for row in rows:
         of = f" on {', '.join(row.fields)}" if row.fields else ""
-        yield f"  {times(row.seen)} in {counted(row.notes, 'note')}: {row.region}{of}"
+        yield f"  {times(row.seen)} in {counted(row.suspects, 'suspect')}: {row.region}{of}"
         yield from (f"      {line}" for line in (row.merge or "").splitlines())
 
 
 def _verdict(report: Report) -> Iterator[str]:
     yield report.verdict
-    if report.serializable is not None:
-        yield _SERIALIZABLE[report.serializable]
-    if report.reason:
+    if report.serializable:
+        yield "serializable"
+    elif report.serializable is not None:
+        yield "not serializable" if report.findings else "though the trace is not serializable"
+    if report.verdict == "unknown" and report.reason:
         yield report.reason
 
 
 def _facts(report: Report) -> Iterator[str]:
     trace = report.trace
+    if report.runs > 1:
+        yield counted(report.runs, "run")
     yield counted(trace.events, "event") + ("" if trace.complete else " read")
     yield counted(trace.threads, "thread")
     yield counted(trace.locks, "lock")
@@ -141,16 +197,26 @@ def _counts(report: Report) -> list[str]:
     elif report.transactions:
         counts.append(counted(len(report.transactions), "violating transaction"))
     counts.append(f"{counted(len(report.findings), 'finding')} ({report.algorithm})")
-    if report.notes:
-        undecided = f", {len(report.undecided):,} of them undecided" if report.undecided else ""
-        counts.append(f"{counted(len(report.notes), 'note')} (--all shows them){undecided}")
+    if report.suspects or report.is_recorded:
+        undecided = f" ({len(report.undecided):,} of them undecided)" if report.undecided else ""
+        counts.append(f"{counted(len(report.suspects), 'suspect')}{undecided}")
+    if report.notes or report.is_recorded:
+        counts.append(f"{counted(len(report.notes), 'note')}{' (--all shows them)' if report.notes else ''}")
     return counts
 
 
-def _finding(number: int, finding: Finding) -> Iterator[str]:
+def _named(finding: Finding) -> str:
+    return f"{finding.pattern} in {finding.region or 'a region without a name'}"
+
+
+def _seen(finding: Finding, runs: int) -> str:
+    """`seen 12 times in 3 of 5 runs`"""
+    return f"seen {times(finding.count)}" + (f" in {finding.runs:,} of {runs:,} runs" if runs > 1 else "")
+
+
+def _finding(number: int, finding: Finding, runs: int = 1) -> Iterator[str]:
     first = f", first at {finding.first_place}" if finding.first_place else ""
-    region = finding.region or "a region without a name"
-    yield f"{number}. {finding.pattern} in {region} (seen {times(finding.count)}{first})  [{finding.id}]"
+    yield f"{number}. {_named(finding)} ({_seen(finding, runs)}{first})  [{finding.id}]"
     yield from (f"     {line}" for line in _steps(finding.witness))
     yield from (f"   {line}" for line in finding.explanation)
     if finding.hint:

@@ -7,6 +7,11 @@ waits in a row, and a wait at the end of a region, leave no empty transactions.
 
 Regions are split from the inside out, up to the first one that stays whole: the regions around that one stay whole too,
 because a part of them would have to end inside it.
+
+An augmented assignment is a region of its own where no other is open. The recorder gives such a region no events inside
+regions that may be atomic, so where all of these are dropped its begin and end are put in here: around the read and the
+write of its target. If the right side fails there is no write; that the statement is over shows in the next statement
+of the same call, or in the end of the call.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
@@ -14,7 +19,7 @@ from libc.stdlib cimport free
 from libc.string cimport memcpy
 
 from atomsan.trace._memory cimport ensure_room, has_room
-from atomsan.trace._ops cimport BEGIN, END, JOIN, TAKE
+from atomsan.trace._ops cimport BEGIN, END, JOIN, READ, TAKE, WRITE
 
 import numpy as np
 
@@ -23,17 +28,25 @@ cdef enum:
     DROP = 1
     SPLIT = 2
 
+cdef enum: NO_REGION = 0xFFFFFFFF
+
 cdef struct Open:
     uint32_t region
     uint32_t site         # of its begin: it begins again there
     uint8_t marks         # of the region when it began
     uint8_t suspended     # it was ended by a wait, and did not begin again yet
+    uint8_t is_assignment # put in here: no event of the trace begins or ends it
+
+cdef struct SiteRow:
+    uint32_t assignment   # the region of the augmented assignment whose target is read and written there, or NO_REGION
+    uint8_t is_apart      # it is never inside the right side of an assignment
 
 cdef struct ThreadRow:
     Open *open            # its open regions, innermost last
     size_t room
     uint32_t depth
     uint32_t suspended    # how many of them are
+    uint32_t kept         # how many of them are not dropped
 
 
 cdef class RegionRewriter:
@@ -46,6 +59,9 @@ cdef class RegionRewriter:
     cdef size_t row_room
     cdef uint8_t *marks           # by region
     cdef size_t mark_room
+    cdef SiteRow *sites           # as far as one of them is of an augmented assignment
+    cdef size_t site_room
+    cdef size_t site_count
     # the columns of the batch in the making; kept from batch to batch for their room
     cdef uint32_t *out_thread
     cdef uint8_t *out_op
@@ -62,6 +78,7 @@ cdef class RegionRewriter:
             free(self.rows[t].open)
         free(self.rows)
         free(self.marks)
+        free(self.sites)
         free(self.out_thread)
         free(self.out_op)
         free(self.out_target)
@@ -79,6 +96,18 @@ cdef class RegionRewriter:
             self.marks[<size_t> region] |= DROP
         for region in split:
             self.marks[<size_t> region] |= SPLIT
+
+    def add_sites(self, assignments, apart):
+        """More sites, before they occur: by site the region of an augmented assignment or None, and 1 if it is apart.
+
+        A region must be one of those that there is room for.
+        """
+        cdef size_t first = self.site_count, i
+        ensure_room(<void **> &self.sites, &self.site_room, first + len(assignments), sizeof(SiteRow))
+        for i, (region, is_apart) in enumerate(zip(assignments, apart, strict=True), first):
+            self.sites[i].assignment = NO_REGION if region is None or region >= self.mark_room else region
+            self.sites[i].is_apart = is_apart is not None
+        self.site_count = first + len(assignments)
 
     def rewrite(self, batch):
         """(thread, op, target, site, index): the new columns, and for each row the row of the batch it comes from."""
@@ -123,11 +152,48 @@ cdef class RegionRewriter:
         """One event. False if there is not enough memory."""
         cdef ThreadRow *row = self.rows + t
         cdef Open *region
+        if row.depth and row.open[row.depth - 1].is_assignment:
+            if op == WRITE and self.assignment_at(site) == row.open[row.depth - 1].region:
+                return self.event(row, t, op, target, site, i) and self.end_assignment(row, t, site, i)
+            if self.is_abandoned(op, site) and not self.end_assignment(row, t, site, i):
+                return False
+        if row.kept == 0 and op == READ and self.assignment_at(site) != NO_REGION:
+            if not self.begin_assignment(row, t, site, i):
+                return False
+        return self.event(row, t, op, target, site, i)
+
+    cdef inline uint32_t assignment_at(self, uint32_t site) noexcept nogil:
+        return self.sites[site].assignment if site < self.site_count else <uint32_t> NO_REGION
+
+    cdef inline bint is_abandoned(self, uint8_t op, uint32_t site) noexcept nogil:
+        """Whether an event of the same call shows that an assignment is over."""
+        if op == END:
+            return True
+        return site < self.site_count and (self.sites[site].is_apart or self.sites[site].assignment != NO_REGION)
+
+    cdef bint begin_assignment(self, ThreadRow *row, uint32_t t, uint32_t site, size_t i) noexcept nogil:
+        cdef uint32_t region = self.sites[site].assignment
+        if self.marks[region] & DROP:
+            return True
+        if not self.event(row, t, BEGIN, region, site, i):
+            return False
+        row.open[row.depth - 1].is_assignment = True
+        return True
+
+    cdef bint end_assignment(self, ThreadRow *row, uint32_t t, uint32_t site, size_t i) noexcept nogil:
+        return self.event(row, t, END, row.open[row.depth - 1].region, site, i)
+
+    cdef bint event(
+        self, ThreadRow *row, uint32_t t, uint8_t op, uint32_t target, uint32_t site, size_t i
+    ) noexcept nogil:
+        """One event, of the trace or put in."""
+        cdef Open *region
         if op == END and row.depth:
             row.depth -= 1
             region = row.open + row.depth
             if region.marks & DROP:
                 return True
+            row.kept -= 1
             if region.suspended:
                 row.suspended -= 1
                 return True
@@ -143,10 +209,11 @@ cdef class RegionRewriter:
             region.region = target
             region.site = site
             region.marks = self.marks[target]
-            region.suspended = False
+            region.suspended = region.is_assignment = False
             row.depth += 1
             if region.marks & DROP:
                 return True
+            row.kept += 1
         elif row.suspended and not self.resume(row, t, i):
             return False
         return self.put(t, op, target, site, i)

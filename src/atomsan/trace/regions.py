@@ -1,6 +1,7 @@
 """Region stage: keeps the regions of a trace that are meant to be atomic, and splits them at waits.
 
-The begin and end of every other region are dropped, so that the regions inside it become transactions. A wait for
+The begin and end of every other region are dropped, so that the regions inside it become transactions, and so do the
+augmented assignments around which no region is left. A wait for
 another thread splits the regions around it that AtomSan chose itself: the code before and after it are different
 transactions. Regions that the user annotated or that another tool recorded stay whole, unless `split_all`.
 
@@ -60,7 +61,7 @@ class AtomicRegionSource(RewrittenSource):
 
     def batches(self) -> Iterator[Batch]:
         rewriter: RegionRewriter | None = None
-        known = 0
+        known = known_sites = 0
         given: int | None = None
         for batch in self.source.batches():
             self.events += len(batch)
@@ -72,10 +73,24 @@ class AtomicRegionSource(RewrittenSource):
             if rewriter is not None:
                 rewriter.grow(len(self.symbols.threads), known)
                 rewriter.mark(dropped, split)
+                known_sites = self._add_sites(rewriter, known_sites)
                 batch = self._rewritten_batch(given, batch, rewriter.rewrite(batch))
             given += len(batch)
             if len(batch):
                 yield batch
+
+    def _add_sites(self, rewriter: RegionRewriter, known: int) -> int:
+        """Tell of the sites from `known` on, if any is of an augmented assignment; returns how many are known then."""
+        columns = self.symbols.sites.columns
+        assignments, apart = columns.get("assignment", []), columns.get("apart", [])
+        if not assignments:
+            return known
+        new = range(known, len(self.symbols.sites))
+        rewriter.add_sites(
+            [assignments[site] if site < len(assignments) else None for site in new],
+            [apart[site] if site < len(apart) else None for site in new],
+        )
+        return len(self.symbols.sites)
 
     def _decide(self, known: int) -> tuple[list[int], list[int]]:
         """Of the regions from number `known` on: those to drop, and those to split at waits."""

@@ -14,6 +14,8 @@ from atomsan.trace._names import NameTable
 from atomsan.trace.events import MAX_SYMBOLS, TARGET_KIND, Event, Op, SymbolKind
 
 # The fields of each kind of symbol, with their types. Bundles store these columns under these names.
+# `assignment`: where an augmented assignment reads and writes its target, the number of the region that the statement
+# is. `apart`: 1 for a site in a statement of its own, never inside the right side of an assignment.
 FIELDS: dict[SymbolKind, dict[str, type]] = {
     "threads": {},
     "locations": {"object": str, "class": str, "field": str, "owner": str},
@@ -31,6 +33,8 @@ FIELDS: dict[SymbolKind, dict[str, type]] = {
         "owner": int,
         "node": int,
         "normal": str,
+        "assignment": int,
+        "apart": int,
     },
 }
 
@@ -121,7 +125,7 @@ class SiteTable(SymbolTable):
 
     def site(self, number: int) -> Site:
         name = self.names[number]
-        known = {field: self.get(number, field) for field in FIELDS["sites"]}
+        known = {field: self.get(number, field) for field in Site._fields[1:]}
         # from the end, and in two steps, because a name may be a million letters
         file = name.rstrip("0123456789:")
         match = _LINE_COLUMN.fullmatch(name, len(file))

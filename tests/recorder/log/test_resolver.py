@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from atomsan.source.spec import Specification
 from atomsan.trace.regions import AtomicRegionSource
 from atomsan.trace.trace import Trace
 from atomsan.trace.validation import ValidatedSource
@@ -254,6 +255,56 @@ def test_an_augmented_assignment_whose_right_side_failed(then: list[tuple[int, .
 def test_an_abandoned_assignment_ends_with_its_function() -> None:
     given = resolved(record(1, "begin", site=13), aug("read"), record(1, "end", site=14))
     assert given == f"T1:begin(m:main) T1:begin({S4}) T1:r(m.x) T1:end({S4}) T1:end(m:main)"
+
+
+F_BEGIN, F_END = record(1, "begin", site=1), record(1, "end", site=2)
+G_BEGIN, G_END = record(1, "begin", site=3), record(1, "end", site=4)
+
+
+def left_without(excluded: str, *records: tuple[int, ...]) -> str:
+    """What a specification leaves of what thread 1 did."""
+    source = AtomicRegionSource(Resolved(DEFINITIONS).feed(*records), Specification(not_atomic=(excluded,)).is_atomic)
+    events = [event for event in Trace.from_source(source).events() if event.thread == "T1"]
+    return " ".join(f"{event.op.short}({event.target})" for event in events)
+
+
+@pytest.mark.parametrize(
+    "inside",
+    [
+        [aug("read"), aug("write"), r(site=16)],
+        [aug("read"), r(site=16), aug("write"), aug("read"), aug("write")],
+        # the right side failed: the next statement, or the end of the function, shows it
+        *([aug("read"), then, r(site=16)] for then in (aug("read"), w(site=15), r(site=16))),
+        [aug("read"), record(1, "block", site=12), r(site=16), record(1, "block_end", site=12)],
+        [aug("read")],
+        [record(1, "block", site=12), aug("read"), aug("write"), record(1, "block_end", site=12)],
+        [aug("read"), G_BEGIN, w(site=17), G_END, aug("write")],
+        [aug("read"), G_BEGIN, G_END, w(site=15)],
+    ],
+)
+def test_excluded_function_leaves_its_augmented_assignments(inside: list[tuple[int, ...]]) -> None:
+    """The same transactions as in code outside of any region that may be atomic."""
+    main = record(1, "begin", site=13), *inside, record(1, "end", site=14)
+    assert left_without("m:f", F_BEGIN, *inside, F_END) == left_without("m:main", *main)
+
+
+def test_call_in_the_right_side_of_an_assignment_in_an_excluded_function() -> None:
+    call = G_BEGIN, w(site=17), G_END
+    left = left_without("m:[fg]", F_BEGIN, aug("read"), *call, aug("write"), F_END)
+    assert left == f"begin({S4}) r(m.x) w(m.x) w(m.x) end({S4})"
+    left = left_without("m:f", F_BEGIN, aug("read"), F_BEGIN, aug("read"), F_END, aug("write"), F_END)
+    assert left == f"begin({S4}) r(m.x) r(m.x) w(m.x) end({S4})"
+
+
+def test_excluded_assignment_is_no_region() -> None:
+    assert left_without("m:f*", F_BEGIN, aug("read"), aug("write"), F_END) == "r(m.x) w(m.x)"
+
+
+def test_wait_splits_an_assignment_in_an_excluded_function() -> None:
+    wait = record(1, "take", F, 0)
+    left = left_without("m:f", record(2, "post", F, 0), F_BEGIN, aug("read"), wait, aug("write"), F_END)
+    part = f"begin({S4}) {{}}(m.x) end({S4})"
+    assert left == f"{part.format('r')} take(event #1) {part.format('w')}"
 
 
 # Locks

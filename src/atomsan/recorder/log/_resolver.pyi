@@ -28,6 +28,7 @@ class Resolver:
         has_loops: bool,
         is_trampoline: bool,
         is_outer: bool,
+        is_statement: bool,
     ) -> int: ...
     def define_annotated(self, number: int, region: int) -> None: ...
     def define_site(

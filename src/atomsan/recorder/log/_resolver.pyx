@@ -264,11 +264,12 @@ cdef class Resolver:
         bint has_loops,
         bint is_trampoline,
         bint is_outer,
+        bint is_statement,
     ):
         """One more region, with its labels: as it is, as an entry function, and called back; returns its number."""
         cdef uint8_t flags = (
             is_function * REGION_FUNCTION | has_loops * REGION_HAS_LOOPS
-            | is_trampoline * REGION_TRAMPOLINE | is_outer * REGION_OUTER
+            | is_trampoline * REGION_TRAMPOLINE | is_outer * REGION_OUTER | is_statement * REGION_STATEMENT
         )
         return add_region(&self.state.program, Region(label, outer_label, back_label, flags))
 
@@ -374,7 +375,7 @@ cdef class Resolver:
             "handovers": taken_rows(&symbols.new_hands, HAND_ROW),
             "threads": taken_rows(&symbols.new_threads, number),
             "regions": taken_rows(&symbols.new_regions, number),
-            "sites": taken_rows(&symbols.new_sites, number),
+            "sites": taken_rows(&symbols.new_sites, PAIR_ROW),
             "holds": taken_rows(&symbols.new_holds, PAIR_ROW),
         }
 

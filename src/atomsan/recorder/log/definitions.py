@@ -212,6 +212,8 @@ class Definitions:
         """By address, in the order in which there were primitives at this address."""
         self.sites: dict[int, SiteDefinition] = {}
         self.functions: list[FunctionDefinition] = []
+        self.apart: set[int] = set()
+        """The sites in statements of their own, never inside the right side of an assignment."""
         self.labels: list[RegionLabel] = []
         self.facts: dict[str, Any] = {}
         self.failures: dict[str, str] = {}
@@ -315,6 +317,8 @@ class Definitions:
         self.sets |= module.sets
         for number, (site, links) in enumerate(module.sites, first):
             self.sites[number] = site._replace(owner=None if site.owner is None else functions[site.owner])
+            if links.is_statement:
+                self.apart.add(number)
             shown = (site.file, site.line, site.column, site.function, site.operation, site.node)
             self._resolver.define_site(
                 number,
@@ -350,6 +354,7 @@ class Definitions:
                 has_loops=has_loops,
                 is_trampoline=is_trampoline,
                 is_outer=origin == "outer",
+                is_statement=origin == "statement",
             )
         return self._regions[region]
 

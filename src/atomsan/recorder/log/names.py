@@ -32,8 +32,8 @@ _HANDS = (
     ("queue", " room"),
 )
 
-# No location.
-NOWHERE = 0xFFFFFFFF
+# No location, no region.
+NOWHERE = NO_REGION = 0xFFFFFFFF
 
 
 class _Use(NamedTuple):
@@ -100,8 +100,8 @@ class SymbolNames:
             self.symbols.handovers.names.add(name)
         for number in new["regions"].tolist():
             self._add_region(number)
-        for number in new["sites"].tolist():
-            self._add_site(number)
+        for number, assignment in new["sites"].tolist():
+            self._add_site(number, assignment)
 
     def _add_holders(self, holds: NDArray[Any], locations: NDArray[Any]) -> None:
         """Take in which locations hold which objects. An object that nobody uses is of no interest to any set."""
@@ -186,7 +186,7 @@ class SymbolNames:
         if label.function is not None:
             regions.set(region, "function", self._function(label.function))
 
-    def _add_site(self, number: int) -> None:
+    def _add_site(self, number: int, assignment: int) -> None:
         site = self._definitions.sites.get(number)
         if site is None:
             self._add(self.symbols.sites, f"site {number}")
@@ -207,6 +207,10 @@ class SymbolNames:
         normal = site.normal(site.line, site.column)
         if normal is not None:
             self.symbols.sites.set(symbol, "normal", normal.encode("utf-8", "backslashreplace").decode())
+        if assignment != NO_REGION:
+            self.symbols.sites.set(symbol, "assignment", assignment)
+        if number in self._definitions.apart:
+            self.symbols.sites.set(symbol, "apart", 1)
 
     def _function(self, number: int) -> int:
         """The symbol of a function, which is made when something of it is met."""

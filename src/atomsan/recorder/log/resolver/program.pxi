@@ -11,6 +11,7 @@ cdef enum:
     REGION_HAS_LOOPS = 2
     REGION_TRAMPOLINE = 4
     REGION_OUTER = 8
+    REGION_STATEMENT = 16
 
 cdef enum:
     SITE_FEEDS = 1        # another site is about the container that is read here

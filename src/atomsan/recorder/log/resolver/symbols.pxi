@@ -34,7 +34,7 @@ cdef struct Symbols:
     Rows new_hands        # of NewHand
     Rows new_threads      # raw number
     Rows new_regions      # label
-    Rows new_sites        # raw number
+    Rows new_sites        # of NewPair: raw number, the region of the augmented assignment there
     Rows new_holds        # of NewPair: object, the location that holds it
 
 
@@ -62,12 +62,22 @@ cdef int new_site(State *s, uint32_t number) except -1 nogil:
     cdef Site *sites = s.program.sites
     cdef uint32_t first = sites[number].same_as
     if sites[first].symbol == NONE:
-        add_number(&s.symbols.new_sites, first)
+        add_pair(&s.symbols.new_sites, first, assignment_symbol(s, sites[first].region))
         sites[first].symbol = s.symbols.sites
         s.symbols.sites += 1
         add_number(&s.program.met_sites, first)
     sites[number].symbol = sites[first].symbol
     return add_number(&s.program.met_sites, number)
+
+
+cdef uint32_t assignment_symbol(State *s, uint32_t region) except? 0xFFFFFFFE nogil:
+    """The symbol of the region of an augmented assignment, or NONE for what is none.
+
+    It is in the trace even where another region is always around it: a specification can exclude that one.
+    """
+    if region == NONE or not s.program.regions[region].flags & REGION_STATEMENT:
+        return NONE
+    return region_symbol(s, region, False, False)
 
 
 cdef uint32_t thread_symbol(State *s, uint32_t number) except? 0xFFFFFFFF nogil:

@@ -47,6 +47,7 @@ cdef struct ThreadRow:
     uint32_t depth
     uint32_t suspended    # how many of them are
     uint32_t kept         # how many of them are not dropped
+    uint32_t assignments  # how many of them are augmented assignments that were put in here
 
 
 cdef class RegionRewriter:
@@ -151,7 +152,14 @@ cdef class RegionRewriter:
     cdef bint step(self, uint32_t t, uint8_t op, uint32_t target, uint32_t site, size_t i) noexcept nogil:
         """One event. False if there is not enough memory."""
         cdef ThreadRow *row = self.rows + t
-        cdef Open *region
+        if self.site_count and (row.kept == 0 or row.assignments):
+            return self.step_by_statement(row, t, op, target, site, i)
+        return self.event(row, t, op, target, site, i)
+
+    cdef bint step_by_statement(
+        self, ThreadRow *row, uint32_t t, uint8_t op, uint32_t target, uint32_t site, size_t i
+    ) noexcept nogil:
+        """One event that may begin or end an augmented assignment."""
         if row.depth and row.open[row.depth - 1].is_assignment:
             if op == WRITE and self.assignment_at(site) == row.open[row.depth - 1].region:
                 return self.event(row, t, op, target, site, i) and self.end_assignment(row, t, site, i)
@@ -178,12 +186,14 @@ cdef class RegionRewriter:
         if not self.event(row, t, BEGIN, region, site, i):
             return False
         row.open[row.depth - 1].is_assignment = True
+        row.assignments += 1
         return True
 
     cdef bint end_assignment(self, ThreadRow *row, uint32_t t, uint32_t site, size_t i) noexcept nogil:
+        row.assignments -= 1
         return self.event(row, t, END, row.open[row.depth - 1].region, site, i)
 
-    cdef bint event(
+    cdef inline bint event(
         self, ThreadRow *row, uint32_t t, uint8_t op, uint32_t target, uint32_t site, size_t i
     ) noexcept nogil:
         """One event, of the trace or put in."""

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from atomsan import parse
 from atomsan.source.spec import read_spec
 from atomsan.types import EventSource
 from cli.running import Atomsan, assert_refused
@@ -40,14 +41,13 @@ def test_outer_regions_are_removed_first(atomsan: Atomsan) -> None:
         ["1", "1", "1", "1", "1", "outer"],
         ["2", "2", "1", "1", "1", "inner"],
         ["3", "1", "0", "0", "0"],
-        ["4", "1", "0", "0", "0"],
     ]
     assert Path("spec.toml").read_text() == (
-        "# Made by atomsan refine in 4 rounds, finished.\n"
+        "# Made by atomsan refine in 3 rounds, finished.\n"
         "not_atomic = [\n"
-        "    # round 1: 1 violation, for example lost update at a.py:3 and a.py:4 (t.std:5)\n"
+        "    # round 1: 1 violating execution, for example lost update at a.py:3 and a.py:4 (t.std:5)\n"
         '    "outer",\n'
-        "    # round 2: 1 violation, for example lost update at a.py:3 and a.py:4 (t.std:5)\n"
+        "    # round 2: 1 violating execution, for example lost update at a.py:3 and a.py:4 (t.std:5)\n"
         '    "inner",\n'
         "]\n"
     )
@@ -59,13 +59,14 @@ def test_the_violations_of_all_traces_are_united(atomsan: Atomsan) -> None:
     Path("u.std").write_text(NESTED.replace("inner", "other"))
     assert atomsan("refine", "t.std", "u.std", "-o", "spec.toml", "--quiet").err == ""
     assert set(read_spec("spec.toml").not_atomic) == {"outer", "inner", "other"}
-    assert "# round 1: 2 violations in 2 traces, for example" in Path("spec.toml").read_text()
+    assert "# round 1: 2 violating executions in 2 traces, for example" in Path("spec.toml").read_text()
 
 
 def test_refinement_starts_from_the_given_specification(atomsan: Atomsan) -> None:
     Path("start.toml").write_text("not_atomic = ['outer']\n[sets]\nS = ['x']\n")
     ran = atomsan("refine", "t.std", "--spec", "start.toml", "-o", "spec.toml", "--not-atomic", "zzz*")
-    assert len(ran.out.splitlines()) == 4
+    assert len(ran.out.splitlines()) == 3
+    assert ran.err.endswith("wrote spec.toml: 2 entries of not_atomic kept, 1 region added: inner\n")
     spec = read_spec("spec.toml")
     assert spec.not_atomic == ("outer", "zzz*", "inner")
     assert spec.sets == {"S": ("x",)}
@@ -102,6 +103,37 @@ def test_a_specification_is_replaced(atomsan: Atomsan) -> None:
     Path("spec.toml").write_text("not_atomic = ['outer']\n")
     assert atomsan("refine", "t.std", "--spec", "spec.toml", "-o", "spec.toml").code == 0
     assert read_spec("spec.toml").not_atomic == ("outer", "inner")
+
+
+def test_reasons_of_the_given_specification_are_kept(atomsan: Atomsan) -> None:
+    Path("spec.toml").write_text(
+        "# what we know\nnot_atomic = [\n    # the entry\n    # function\n    'outer',\n    \"zzz\",  # never\n]\n"
+    )
+    assert atomsan("refine", "t.std", "--spec", "spec.toml", "-o", "spec.toml").code == 0
+    assert Path("spec.toml").read_text() == (
+        "# Made by atomsan refine in 2 rounds, finished.\n"
+        "not_atomic = [\n"
+        "    # the entry\n"
+        "    # function\n"
+        '    "outer",\n'
+        '    "zzz",\n'
+        "    # round 1: 1 violating execution, for example lost update at a.py:3 and a.py:4 (t.std:5)\n"
+        '    "inner",\n'
+        "]\n"
+    )
+    before = Path("spec.toml").read_text()
+    ran = atomsan("refine", "t.std", "--spec", "spec.toml", "-o", "spec.toml")
+    assert ran.err.endswith("wrote spec.toml: 3 entries of not_atomic kept, 0 regions added\n")
+    assert Path("spec.toml").read_text() == before.replace("2 rounds", "1 round")
+
+
+def test_cycle_that_no_region_is_to_blame_for_is_said(atomsan: Atomsan) -> None:
+    line = "T:begin(f) U:begin(g) T:w(x) U:w(y) U:r(x) T:r(y) T:end(f) U:end(g)"
+    parse(line).save("t.std", force=True)
+    ran = atomsan("refine", "t.std", "-o", "spec.toml")
+    left = "t.std is not serializable, by a cycle of transactions that no region alone is to blame for"
+    assert f"left: {left}\n" in ran.err
+    assert f"# Left: {left}.\n" in Path("spec.toml").read_text()
 
 
 def test_an_interrupt_leaves_the_specification_so_far(atomsan: Atomsan, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 
 import pytest
 
 import atomsan
+from strategies import random_steps
 
 PROGRAM = """
 import sys, threading, time
@@ -92,6 +94,43 @@ def test_refine_removes_the_regions_that_violate(tmp_path: Path) -> None:
     assert not result.spec.is_atomic("f", "foreign")
     assert not result.spec.is_atomic("h", "foreign")
     assert result.spec.is_atomic("g", "foreign")
+
+
+@pytest.mark.parametrize("origin", ["foreign", "function", "statement"])
+def test_refine_leaves_nothing_that_is_violated(origin: str) -> None:
+    rng = random.Random(5)
+    several = 0
+    for _ in range(300):
+        builder = atomsan.TraceBuilder()
+        for step in random_steps(rng):
+            builder.add(step.thread, step.op, step.target)
+        trace = builder.build()
+        trace.meta.recorded = origin != "foreign"
+        for region in range(len(trace.symbols.regions)):
+            trace.symbols.regions.set(region, "origin", origin)
+        result = atomsan.refine(trace)
+        last = result.rounds[-1]
+        assert result.finished
+        assert (last.violations, last.violating, last.removed) == (0, 0, [])
+        assert len(result.rounds) <= len(trace.symbols.regions) + 1
+        assert all(one.removed for one in result.rounds[:-1])
+        report = atomsan.check(trace, "davida", result.spec)
+        assert (report.violations, len(report.transactions)) == (0, 0)
+        assert bool(result.left) == (report.serializable is False)
+        several += len(result.rounds) > 2
+    assert several > 10
+
+
+def test_refine_removes_what_judging_takes_for_harmless() -> None:
+    builder = atomsan.TraceBuilder()
+    builder.symbols.regions.intern("f", origin="function")
+    line = "T:begin(f) T:acq(l) T:r(x) T:rel(l) U:acq(l) U:r(x) U:rel(l) T:acq(l) T:r(x) T:rel(l) T:end(f)"
+    trace = builder.extend(atomsan.parse(line)).build()
+    trace.meta.recorded = True
+    assert atomsan.check(trace).findings == []
+    result = atomsan.refine(trace)
+    assert list(result.removed) == ["f"]
+    assert (result.finished, result.left, result.rounds[-1].violations) == (True, [], 0)
 
 
 def test_refine_takes_one_trace_and_traces_in_memory(tmp_path: Path) -> None:

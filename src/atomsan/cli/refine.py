@@ -30,9 +30,9 @@ def refine(
     """Infer which regions are atomic, by iterative refinement.
 
     Starts with all regions, except those that the given specification excludes. Each round removes the regions that
-    violate in any of the traces; the next round checks the regions inside them instead. It ends when two rounds in a
-    row remove nothing. The result is a specification for check, with the reason for each removed region; Ctrl-C writes
-    the one so far.
+    violate in any of the traces; the next round checks the regions inside them instead. It ends when nothing that is
+    still called atomic is violated. The result is a specification for check, with the reason for each removed region;
+    reasons in the given specification are kept. Ctrl-C writes the one so far.
 
     Examples:
       atomsan refine t.std -o spec.toml
@@ -40,6 +40,7 @@ def refine(
       atomsan refine t.csv -o spec.toml --input-format csv --lenient --split-at-waits --quiet
     """
     from atomsan.flow.refine import refine as refined
+    from atomsan.source.spec import reasons_in
     from atomsan.trace.writing import write_file
 
     if output is None:
@@ -58,10 +59,13 @@ def refine(
         format=reading.input_format,
         progress=lambda source: progress(f"checking {source.meta.source}", source, quiet=quiet),
     )
+    result.reasons |= {} if regions.spec is None else reasons_in(regions.spec)
     write_file(output, result.to_toml().encode(errors="backslashreplace"), force=True)
     print(_as_text(result), end="")
     if not quiet:
-        say(f"wrote {output}: {counted(len(result.removed), 'region')} not atomic")
+        say(f"wrote {output}: {_written(result)}")
+        for text in result.left:
+            say(f"left: {text}")
     if result.stopped:
         say(f"stopped by {result.stopped}" if result.stopped.startswith("the ") else result.stopped)
     return Exit.INTERRUPTED if result.stopped in ("interrupted", "out of time") else Exit.FINE
@@ -78,6 +82,16 @@ def _check_output(path: str) -> None:
             read_spec(path)
         except InputError:
             raise OutputError(f"{path}: exists and is no specification; it will not be replaced") from None
+
+
+def _written(result: Refinement) -> str:
+    """What the specification excludes, and what of it is new."""
+    before, new = result.start.not_atomic, [region or "(no name)" for region in result.removed]
+    if not before:
+        return f"{counted(len(new), 'region')} not atomic"
+    shown = ": " * bool(new) + ", ".join(new[:3]) + ", ..." * (len(new) > 3)
+    kept = f"{counted(len(before), 'entry')} of not_atomic kept"
+    return f"{kept}, {counted(len(new), 'region')} added{shown}"
 
 
 def _as_text(result: Refinement) -> str:

@@ -48,8 +48,12 @@ class CheckerPass:
         beside: Entry | None = None,
         with_meetings: bool = False,
         with_data_only: bool = False,
+        with_begins: bool = False,
     ) -> None:
-        """`beside` is a checker that nobody asked for, fed in the same pass."""
+        """`beside` is a checker that nobody asked for, fed in the same pass.
+
+        `begins` knows the regions of transactions where a checker only names these, or `with_begins`.
+        """
         size = FIRST_EVERY if first else CHECKED_AT_ONCE
         self._trace = trace
         self._monitor = monitor
@@ -73,7 +77,7 @@ class CheckerPass:
         if first:
             self._checkers = [one if isinstance(one, RepeatingChecker) else FirstOnly(one) for one in self._checkers]
         names_only = (one.can(Capability.VIOLATIONS) and not one.can(Capability.WITNESSES) for one in entries)
-        self.begins = Begins(keep=any(names_only))
+        self.begins = Begins(keep=with_begins or any(names_only))
         self._answers = Answers([])
         self.meetings: MeetingPoints | None = None
         """Where transactions of different threads meet, if that was collected."""

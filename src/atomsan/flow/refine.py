@@ -2,7 +2,12 @@
 
 At first every region is taken to be atomic, but for what the specification to start from excludes. A round checks every
 trace; a region of which some execution violates is removed, so that in the next round the regions inside it
-are transactions. When two rounds in a row remove nothing, what is left is the specification.
+are transactions. A round that removes nothing is the last: the next would see the same.
+
+It ends. What a round removes are the outermost regions of violating transactions, which the specification of that round
+calls atomic; from then on it does not, because `not_atomic` wins over everything else. So each round but the last takes
+at least one name off those that are called atomic, and the traces have finitely many names. It goes by violations
+alone: a violation that judging takes for harmless is one all the same, and its region is not atomic.
 """
 
 from __future__ import annotations
@@ -14,17 +19,16 @@ from typing import TYPE_CHECKING
 
 from atomsan.checkers.registry import Capability, chosen
 from atomsan.errors import InputError
-from atomsan.flow.check import check
-from atomsan.flow.trace_input import specification_of
-from atomsan.source.spec import Specification, literal
-from atomsan.trace.monitor import INTERRUPTED, Progress, silent
+from atomsan.flow.checker_pass import CheckerPass
+from atomsan.flow.trace_input import TraceInput, specification_of
+from atomsan.source.spec import Specification, literal, reasons_in
+from atomsan.trace.monitor import INTERRUPTED, Monitor, Progress, silent
 from atomsan.trace.trace import Trace
 
 if TYPE_CHECKING:
     from atomsan.findings.finding import Finding
-    from atomsan.findings.report import Report
 
-QUIET_ROUNDS = 2
+    GivenTrace = str | os.PathLike[str] | Trace
 
 
 @dataclass
@@ -33,18 +37,14 @@ class Removed:
 
     region: str
     round: int
-    violations: int = 0
+    executions: int = 0
+    """How many executions of it violate."""
     traces: set[str] = field(default_factory=set)
     example: Finding | None = None
 
-    def add(self, finding: Finding, trace: str) -> None:
-        self.violations += finding.count
-        self.traces.add(trace)
-        self.example = self.example or finding
-
     def __str__(self) -> str:
         traces = "" if len(self.traces) == 1 else f" in {len(self.traces)} traces"
-        text = f"round {self.round}: {self.violations:,} violation{'s' * (self.violations != 1)}{traces}"
+        text = f"round {self.round}: {self.executions:,} violating execution{'s' * (self.executions != 1)}{traces}"
         if self.example is None:
             return text
         return f"{text}, for example {self.example.pattern} at {_where(self.example)} ({self.example.first_place})"
@@ -65,6 +65,8 @@ class Round:
     violations: int = 0
     violating: int = 0
     removed: list[str] = field(default_factory=list)
+    cyclic: list[str] = field(default_factory=list)
+    """Traces that are not serializable though no transaction violates: no region alone is to blame for their cycles."""
 
 
 @dataclass
@@ -72,6 +74,8 @@ class Refinement:
     """The rounds so far, and what they removed. `stopped` says why it is not finished."""
 
     start: Specification
+    reasons: dict[str, str] = field(default_factory=dict)
+    """Why entries of `start` are not atomic, where its file says so."""
     rounds: list[Round] = field(default_factory=list)
     removed: dict[str, Removed] = field(default_factory=dict)
     stopped: str | None = None
@@ -82,19 +86,31 @@ class Refinement:
 
     @property
     def finished(self) -> bool:
-        last = self.rounds[-QUIET_ROUNDS:]
-        return len(last) == QUIET_ROUNDS and not any(one.removed for one in last)
+        """Whether nothing that the specification calls atomic is violated in the traces."""
+        return bool(self.rounds) and self.stopped is None and not self.rounds[-1].removed
+
+    @property
+    def left(self) -> list[str]:
+        """What the specification leaves unexplained in the traces, in sentences."""
+        last = self.rounds[-1] if self.rounds else Round(0)
+        found = [
+            f"{trace} is not serializable, by a cycle of transactions that no region alone is to blame for"
+            for trace in last.cyclic
+        ]
+        if not self.finished and last.removed:
+            found.append(f"the regions inside {', '.join(last.removed)} were not checked yet")
+        return found
 
     def to_toml(self) -> str:
-        """The specification as a file, with the reason for each region that was removed."""
+        """The specification as a file, with the reason for each region that is not atomic, as far as it is known."""
         state = "finished" if self.finished else f"not finished: {self.stopped}"
-        head = f"# Made by atomsan refine in {len(self.rounds)} round{'s' * (len(self.rounds) != 1)}, {state}.\n"
-        comments = {literal(region): str(removed) for region, removed in self.removed.items()}
-        return head + self.spec.to_toml(comments)
+        made = f"Made by atomsan refine in {len(self.rounds)} round{'s' * (len(self.rounds) != 1)}, {state}."
+        comments = self.reasons | {literal(region): str(removed) for region, removed in self.removed.items()}
+        return self.spec.to_toml(comments, "\n".join([made, *(f"Left: {text}." for text in self.left)]))
 
 
 def refine(
-    traces: str | os.PathLike[str] | Trace | Sequence[str | os.PathLike[str] | Trace],
+    traces: GivenTrace | Sequence[GivenTrace],
     spec: Specification | str | os.PathLike[str] | None = None,
     *,
     max_rounds: int | None = None,
@@ -105,7 +121,7 @@ def refine(
 ) -> Refinement:
     """Infer which regions are atomic, from one trace or several: files, or traces in memory.
 
-    Refines until two rounds in a row remove nothing. An interrupt ends it, with the specification so far.
+    Refines until nothing that is called atomic is violated. An interrupt ends it, with the specification so far.
     """
     if isinstance(traces, str | os.PathLike | Trace):
         traces = [traces]
@@ -116,31 +132,27 @@ def refine(
             continue
         if os.path.exists(trace):
             raise InputError("refining reads a trace several times, so it must be a file", source=os.fspath(trace))
-    refinement = Refinement(specification_of(spec))
+    reasons = reasons_in(spec) if isinstance(spec, str | os.PathLike) else {}
+    refinement = Refinement(specification_of(spec), reasons)
+    monitor = Monitor(progress=progress)
 
-    def checked(trace: str | os.PathLike[str] | Trace) -> Report:
-        return check(
-            trace,
-            chosen(Capability.VIOLATIONS, Capability.WITNESSES).name,
-            refinement.spec,
-            split_at_waits=split_at_waits,
-            lenient=lenient,
-            format=format,
-            explain=False,
-            progress=progress,
-        )
+    def checked(trace: GivenTrace) -> CheckerPass:
+        given = TraceInput(trace, refinement.spec, split_all=split_at_waits, lenient=lenient, format=format)
+        entry = chosen(Capability.VIOLATIONS, Capability.WITNESSES)
+        return CheckerPass(given, monitor, [entry], first=False, with_begins=True).run()
 
     for number in _numbers(max_rounds):
         one = Round(number)
         refinement.rounds.append(one)
         _play(refinement, one, ((_name(trace), checked(trace)) for trace in traces))
+        refinement.stopped = refinement.stopped or monitor.stopped
         if refinement.stopped or refinement.finished:
             return refinement
     refinement.stopped = "the limit of rounds"
     return refinement
 
 
-def _name(trace: str | os.PathLike[str] | Trace) -> str:
+def _name(trace: GivenTrace) -> str:
     return trace.meta.source if isinstance(trace, Trace) else os.fspath(trace)
 
 
@@ -151,21 +163,38 @@ def _numbers(most: int | None) -> Iterator[int]:
         yield number
 
 
-def _play(refinement: Refinement, one: Round, reports: Iterator[tuple[str, Report]]) -> None:
+def _play(refinement: Refinement, one: Round, passes: Iterator[tuple[str, CheckerPass]]) -> None:
     """One round: what violates in any of the traces is removed when all of them were checked."""
     found: dict[str, Removed] = {}
     try:
-        for trace, report in reports:
-            one.transactions += report.trace.transactions
-            one.violations += report.violations or 0
-            one.violating += len(report.transactions)
-            for finding in report.findings:
-                if finding.kind == "atomicity":
-                    found.setdefault(finding.region, Removed(finding.region, one.number)).add(finding, trace)
-            if report.stopped:
-                refinement.stopped = report.stopped
+        for trace, checked in passes:
+            _add_violating(found, one, trace, checked)
+            if checked.stopped:
                 break
     except KeyboardInterrupt:
         refinement.stopped = INTERRUPTED
+    if found.keys() & refinement.removed.keys():
+        raise AssertionError("a region violates that is not atomic")
     one.removed = list(found)
     refinement.removed |= found
+
+
+def _add_violating(found: dict[str, Removed], one: Round, trace: str, checked: CheckerPass) -> None:
+    """The regions that violate in one trace."""
+    from atomsan.findings.making import findings_of
+
+    entry, result = checked.results[0]
+    one.transactions += checked.begins.transactions
+    one.violations += result.violations or 0
+    one.violating += len(result.transactions)
+    if result.verdict != "violated":
+        return
+    if not result.transactions:
+        one.cyclic.append(trace)
+    for region, _ in checked.begins.of(result.transactions):
+        name = checked.names.region(region)
+        removed = found.setdefault(name, Removed(name, one.number))
+        removed.executions += 1
+        removed.traces.add(trace)
+    for finding in findings_of(result.witnesses, checked.names, entry.status):
+        found[finding.region].example = found[finding.region].example or finding

@@ -9,7 +9,9 @@ def number(count: int) -> str:
 
 
 def counted(count: int, noun: str) -> str:
-    """`1 event`, `1,234 events`, `2 matches`"""
+    """`1 event`, `1,234 events`, `2 matches`, `3 entries`"""
+    if noun.endswith("y"):
+        return f"{number(count)} {noun if count == 1 else noun[:-1] + 'ies'}"
     plural = "es" if noun.endswith("ch") else "s"
     return f"{number(count)} {noun}{plural * (count != 1)}"
 

@@ -78,9 +78,9 @@ class Specification:
         """The same, with more globs."""
         return replace(self, atomic=_joined(self.atomic, atomic), not_atomic=_joined(self.not_atomic, not_atomic))
 
-    def to_toml(self, comments: Mapping[str, str] | None = None) -> str:
-        """As a file. `comments` are put above the entries of `not_atomic` that they name."""
-        lines = []
+    def to_toml(self, comments: Mapping[str, str] | None = None, head: str = "") -> str:
+        """As a file. `comments` are put above the entries of `not_atomic` that they name, `head` above everything."""
+        lines = [f"# {line}" for line in _comment_lines(head)]
         if self.atomic:
             lines += ["atomic = [", *(f"    {quoted(glob)}," for glob in self.atomic), "]"]
         lines += ["not_atomic = ["]
@@ -132,6 +132,27 @@ def spec_from(content: Mapping[str, Any]) -> Specification:
         default,
         {name: _globs(f"sets.{name}", globs) for name, globs in sets.items()},
     )
+
+
+def reasons_in(path: str | os.PathLike[str]) -> dict[str, str]:
+    """The comments above entries of lists, by entry, in a file that has one entry a line as `to_toml` writes them."""
+    import tomllib
+
+    reasons: dict[str, str] = {}
+    comment: list[str] = []
+    for line in Path(path).read_bytes().decode().splitlines():
+        text = line.strip()
+        if text.startswith("#"):
+            comment.append(text.removeprefix("#").strip())
+            continue
+        if comment and text[:1] in ("'", '"'):
+            try:
+                entry = tomllib.loads(f"entry = [{text}]")["entry"]
+            except ValueError:
+                entry = []
+            reasons |= {one: "\n".join(comment) for one in entry[:1] if isinstance(one, str)}
+        comment = []
+    return reasons
 
 
 def literal(region: str) -> str:

@@ -5,6 +5,8 @@ Everything comes from the flow graph of the function that an access stands in, a
 
 from __future__ import annotations
 
+import ast
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 from atomsan.findings.flow_graph import FlowGraph, FlowGraphs, Node
@@ -65,13 +67,32 @@ def is_unused(step: ShownStep, graphs: FlowGraphs) -> bool:
     return known.node.kind == "read" and not known.graph.is_used(known.number)
 
 
-def sum_of(one: ShownStep, other: ShownStep, graphs: FlowGraphs) -> Reason | None:
-    """Whether both are steps of updates that add or subtract, and if so of numbers."""
+def sum_of(one: ShownStep, other: ShownStep, graphs: FlowGraphs, writers: Iterable[int] = ()) -> Reason | None:
+    """Whether both are steps of updates that add or subtract, and if so of numbers.
+
+    `writers` are the sites that write to the location: where one of them writes a number down, what is added to it is
+    one too, or adding it would have raised.
+    """
     nodes = [node for step in (one, other) if (node := _update(step, graphs))]
     if len(nodes) < 2 or any(node.facts.get("operator") not in ("+", "-") for node in nodes):
         return None
     kinds = {node.facts.get("operand", "unknown") for node in nodes}
-    return SUMS if kinds == {"number"} else OPERANDS if kinds <= {"number", "unknown"} else None
+    if "unknown" in kinds:
+        kinds = (kinds | {_literal_kind(graphs.node(graphs.place(site))) for site in writers}) - {"unknown"}
+    return SUMS if kinds == {"number"} else None if kinds else OPERANDS
+
+
+def _literal_kind(node: Node | None) -> str:
+    """What kind of literal a write writes down, if it does."""
+    if node is None or node.facts.get("value") != "literal":
+        return "unknown"
+    try:
+        value = ast.literal_eval(str(node.facts.get("literal", "")))
+    except (ValueError, SyntaxError):
+        return "unknown"
+    if isinstance(value, int | float | complex) and not isinstance(value, bool):
+        return "number"
+    return "unknown" if value is None else "other"
 
 
 def _update(step: ShownStep, graphs: FlowGraphs) -> Node | None:
@@ -126,6 +147,21 @@ def _only_decides(step: ShownStep, graphs: FlowGraphs) -> bool:
         return False
     leads = known.graph.reached(known.number, explicit=True)
     return bool(leads) and all(known.graph.nodes[one].kind == "cond" for one in leads)
+
+
+def is_overwritten(turn: Turn) -> bool:
+    """Whether all that happens is that one value after the other is written to one location.
+
+    Then the unit's last write decides, whoever wrote before it. Whoever reads a value in between has a turn of its own.
+    """
+    steps = (*turn.ends, turn.before, turn.after)
+    return len({step.target for step in steps}) == 1 and all(_overwrites(step) for step in steps)
+
+
+def _overwrites(step: ShownStep) -> bool:
+    """Whether a step puts a new value in the place of the old one, and does not change a container."""
+    is_cell = step.field not in (STRUCTURE, QUEUE, ANY_KEY)
+    return step.op == "write" and is_cell and step.operation in (None, "__setitem__", "setattr", "__setattr__")
 
 
 # ---- checked again

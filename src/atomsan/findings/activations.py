@@ -36,6 +36,8 @@ class Activation(NamedTuple):
     """Whether it is an iteration of a loop: nobody said that it is one step."""
     is_resumed: bool
     """Whether it is a generator that runs again."""
+    is_declared: bool
+    """Whether the user said that it is one step on an argument (`atomsan.unit_for`)."""
 
     def is_same(self, other: Activation) -> bool:
         return self.since == other.since and self.region == other.region
@@ -51,10 +53,11 @@ class ActivationFinder:
         return self._regions.get(region, "origin") not in WITHIN_FUNCTION
 
     def function(self, region: int) -> int | None:
-        return self._regions.get(region, "function")
+        found: int | None = self._regions.get(region, "function")
+        return found
 
     def is_resumed(self, region: int) -> bool:
-        return self._regions.get(region, "entered") == RESUMED
+        return bool(self._regions.get(region, "entered") == RESUMED)
 
     def activations(self, opened: Iterable[OpenRegion]) -> list[Activation]:
         """The activations, the outermost first."""
@@ -70,14 +73,14 @@ class ActivationFinder:
         return found
 
     def _activation(self, opened: OpenRegion) -> Activation:
-        known = self._regions.get
         return Activation(
             opened.region,
             opened.since,
             opened.site,
-            known(opened.region, "function"),
-            known(opened.region, "origin") == "loop",
+            self.function(opened.region),
+            self._regions.get(opened.region, "origin") == "loop",
             self.is_resumed(opened.region),
+            any(line.startswith("!") for line in (self._regions.get(opened.region, "flow") or "").splitlines()),
         )
 
 

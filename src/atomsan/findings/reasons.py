@@ -31,6 +31,7 @@ COMMUTES = _note("the operations that interleave give the same state and the sam
 SUMS = _note("numbers are added and subtracted, each time in one step: the sum is the same in every order")
 UNUSED = _note("nothing is made of a value that was read: it is not kept, returned or passed on, and decides nothing")
 SAME_LITERAL = _note("the same value is written twice, so nobody can tell whether it was read before or after")
+OVERWRITTEN = _note("one value after the other is written and nobody reads in between: the last write decides")
 CHECKED_AGAIN = _note(
     "the value read first only decides whether to look again, and the same condition is checked under the lock"
 )

@@ -15,7 +15,8 @@ from atomsan.findings.triage import TriageRow, triage
 
 if TYPE_CHECKING:
     from atomsan.checkers.results import Verdict
-    from atomsan.findings.finding import Finding, Level
+    from atomsan.findings.finding import Finding
+    from atomsan.findings.reasons import Level
 
 SCHEMA = "atomsan-report/2"
 

@@ -18,6 +18,7 @@ from atomsan.findings.reasons import (
     ITERATIONS,
     LET_IN,
     NO_FLOW,
+    OVERWRITTEN,
     PHASES,
     SAME_LITERAL,
     TAKEN,
@@ -65,7 +66,11 @@ class Rules:
             return WHOLE
         if any(facts.is_unused(step, self._graphs) for step in (one, other)):
             return UNUSED
-        return facts.commuting(one, other) or (None if is_torn else facts.sum_of(one, other, self._graphs))
+        return facts.commuting(one, other) or self._sum(one, other, is_torn=is_torn)
+
+    def _sum(self, one: ShownStep, other: ShownStep, *, is_torn: bool) -> Reason | None:
+        writers = self._around.writers.get(one.target, ())
+        return None if is_torn else facts.sum_of(one, other, self._graphs, writers)
 
     # ---- turns: are the two accesses one step?
 
@@ -91,6 +96,8 @@ class Rules:
     def _proof(self, turn: Turn) -> Reason | None:
         if self._is_checked_again(turn):
             return CHECKED_AGAIN
+        if facts.is_overwritten(turn):
+            return OVERWRITTEN
         return SAME_LITERAL if facts.writes_same_literal(turn, self._graphs) else None
 
     def _doubt(self, turn: Turn, unit: Unit, tie: Tie) -> Reason | None:

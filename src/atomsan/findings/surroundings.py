@@ -72,9 +72,11 @@ class Between:
 class Surroundings:
     """What is around some events and pairs. Feed it the batches of the trace."""
 
-    def __init__(self, events: Iterable[int], pairs: Iterable[Pair] = ()) -> None:
+    def __init__(self, events: Iterable[int], pairs: Iterable[Pair] = (), locations: Iterable[int] = ()) -> None:
         self.holds: dict[int, tuple[Hold, ...]] = {}
         """The locks that the thread holds, by event."""
+        self.writers: dict[int, set[int]] = {location: set() for location in locations}
+        """The sites that write to each of the locations of interest, as far as the trace was read."""
         self.between: dict[Pair, Between] = {}
         self._events = sorted(set(events), reverse=True)  # the next one is the last
         self._pairs = sorted(set(pairs), reverse=True)
@@ -91,6 +93,7 @@ class Surroundings:
         self._locks.grow(len(symbols.threads), len(symbols.locks))
         self._open.grow(len(symbols.threads))
         self._collect(batch)
+        self._note_writers(batch)
         seen = 0
         while self._events and self._events[-1] < batch.first + len(batch):
             event = self._events.pop()
@@ -161,6 +164,15 @@ class Surroundings:
         reads = [Read(event, site) for event, site in events if event > pair.first][:room]
         between.reads += reads
         return [read.event for read in reads]
+
+    def _note_writers(self, batch: Batch) -> None:
+        if not self.writers:
+            return
+        writes = np.flatnonzero(batch.op == Op.WRITE)
+        writes = writes[np.isin(batch.target[writes], np.fromiter(self.writers, np.uint32, len(self.writers)))]
+        rows = batch.target[writes].astype(np.uint64) << np.uint64(32) | batch.site[writes]
+        for row in np.unique(rows).tolist():
+            self.writers[row >> 32].add(row & 0xFFFFFFFF)
 
     def _advance(self, batch: Batch) -> None:
         self._locks.advance(batch)

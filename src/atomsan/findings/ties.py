@@ -103,7 +103,7 @@ class Ties:
             return Tie.FLOW if goes_up and unit.graph.carries(unit.first, unit.last, loop) else Tie.APART
         if goes_up and self._flows(unit, last):
             return Tie.FLOW
-        if not unit.first_inner and not unit.last_inner:
+        if unit.activation.is_declared or (not unit.first_inner and not unit.last_inner):
             return Tie.OWN
         if goes_up and self._goes_up(last, unit.last_inner) and unit.graph.joins(unit.first, unit.last):
             return Tie.JOINT

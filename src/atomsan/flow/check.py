@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from atomsan.checkers import algorithms
 from atomsan.checkers.registry import Capability, Entry, chosen
 from atomsan.findings.reasons import UNDECIDED
@@ -259,7 +261,7 @@ def _find_turns(state: _Check) -> TurnFinder:
     """What the checkers do not show: they give one cycle for each transaction."""
     from atomsan.checkers.turns import TurnFinder
 
-    finder = TurnFinder(violating_rows(state.violating))
+    finder = TurnFinder(np.array(list(state.violating), np.uint32))
     read_through(state.trace.open(CHECKED_AT_ONCE), state.monitor, finder.feed)
     finder.finish()
     return finder

@@ -50,6 +50,7 @@ def _surroundings(
     found = Surroundings(
         (step.number for finding in violations for step in finding.witness),
         pairs_of(violations),
+        (step.target for finding in violations for step in finding.witness if step.op in ("read", "write")),
     )
     source = trace.open(seen.batch_events)
     read_through(source, monitor, lambda batch: found.feed(batch, source.symbols))

@@ -7,6 +7,7 @@ these rows, the newest first: an acquire and a release take constant time howeve
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free
+from libc.string cimport memcpy
 
 from atomsan.trace._links cimport Link, put_first, take_out
 from atomsan.trace._memory cimport ensure_room
@@ -36,6 +37,16 @@ cdef class HeldLocks:
         """Make room for so many threads and locks."""
         ensure_room(<void **> &self.newest, &self.newest_room, threads, sizeof(uint32_t))
         ensure_room(<void **> &self.locks, &self.lock_room, locks + 1, sizeof(Lock))
+
+    def copy(self):
+        """The same, to go on from here without changing this one."""
+        cdef HeldLocks other = HeldLocks()
+        other.grow(self.newest_room, self.lock_room)
+        if self.newest_room:
+            memcpy(other.newest, self.newest, self.newest_room * sizeof(uint32_t))
+        if self.lock_room:
+            memcpy(other.locks, self.locks, self.lock_room * sizeof(Lock))
+        return other
 
     def advance(self, batch):
         """Apply the events of a batch."""

@@ -3,6 +3,7 @@
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free
+from libc.string cimport memcpy
 
 from atomsan.trace._memory cimport ensure_room, has_room
 from atomsan.trace._ops cimport BEGIN, END
@@ -35,6 +36,20 @@ cdef class OpenRegions:
     def grow(self, size_t threads):
         """Make room for so many threads."""
         ensure_room(<void **> &self.rows, &self.room, threads, sizeof(ThreadRow))
+
+    def copy(self):
+        """The same, to go on from here without changing this one."""
+        cdef OpenRegions other = OpenRegions()
+        cdef ThreadRow *row
+        cdef size_t t
+        other.grow(self.room)
+        for t in range(self.room):
+            row = &other.rows[t]
+            if self.rows[t].depth:
+                ensure_room(<void **> &row.open, &row.room, self.rows[t].depth, sizeof(Open))
+                memcpy(row.open, self.rows[t].open, self.rows[t].depth * sizeof(Open))
+                row.depth = self.rows[t].depth
+        return other
 
     def advance(self, batch):
         """Apply the events of a batch."""

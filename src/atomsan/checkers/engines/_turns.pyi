@@ -1,0 +1,22 @@
+import numpy as np
+import numpy.typing as npt
+
+class TurnEngine:
+    folded: int
+    thinned: int
+    dropped: int
+    forgotten: int
+    def __init__(self, violating: npt.NDArray[np.uint32] | None = None, *, most: int = 100_000) -> None: ...
+    def feed(
+        self,
+        first: int,
+        thread: npt.NDArray[np.uint32],
+        op: npt.NDArray[np.uint8],
+        target: npt.NDArray[np.uint32],
+        site: npt.NDArray[np.uint32],
+    ) -> None: ...
+    def finish(self) -> None: ...
+    @property
+    def kinds_found(self) -> int: ...
+    @property
+    def found(self) -> list[tuple[int, bool, list[tuple[int, int, int, int, int, int, int]]]]: ...

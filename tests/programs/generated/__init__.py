@@ -1,0 +1,1 @@
+"""Generated programs with known truth: an oracle for judging."""

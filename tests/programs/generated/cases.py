@@ -1,0 +1,93 @@
+"""One case of the oracle: a program with its truth, recorded and judged. Each is known by its seed."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from generated.generation import generate
+from generated.harness import FINDING, NOTE, NOTHING, SUSPECT, Harness, Judged
+from generated.spelling import SPELLINGS, Spelling
+from generated.tree import Program
+from generated.truth import ATOMIC, BENIGN, HARMFUL, DeadlockError, TooLargeError, Truth, truth_of
+
+
+class Case(NamedTuple):
+    seed: int
+    program: Program
+    truth: Truth
+    spelling: int
+    """Number of the spelling."""
+
+    @property
+    def spelled(self) -> Spelling:
+        return SPELLINGS[self.spelling]
+
+
+class Row(NamedTuple):
+    """A judged case, for the table."""
+
+    seed: int
+    truth: str
+    level: str
+    features: frozenset[str]
+    failure: str | None
+    """Why the run is not the one that was asked for."""
+
+    @property
+    def fault(self) -> str | None:
+        return FAULTS.get((self.truth, self.level))
+
+
+FAULTS = {
+    (HARMFUL, SUSPECT): "harmful, only a suspect",
+    (HARMFUL, NOTE): "harmful, missed",
+    (HARMFUL, NOTHING): "harmful, missed",
+    (BENIGN, FINDING): "benign, a finding",
+    (ATOMIC, FINDING): "atomic, a finding",
+    (ATOMIC, SUSPECT): "atomic, a suspect",
+}
+
+
+def case_of(seed: int) -> Case:
+    """Programs that can deadlock, or that have too many interleavings, are drawn again."""
+    source = random.Random(seed)
+    while True:
+        program = generate(source)
+        try:
+            truth = truth_of(program, source)
+        except (DeadlockError, TooLargeError):
+            continue
+        return Case(seed, program, truth, source.randrange(len(SPELLINGS)))
+
+
+def judge_case(harness: Harness, case: Case, spelling: Spelling | None = None) -> Judged:
+    return harness.judge(case.program, case.truth.schedule, spelling or case.spelled)
+
+
+def rows_of(seeds: Sequence[int]) -> list[Row]:
+    with Harness() as harness:
+        return [row_of(harness, seed) for seed in seeds]
+
+
+def row_of(harness: Harness, seed: int) -> Row:
+    case = case_of(seed)
+    judged = judge_case(harness, case)
+    failure = judged.run.failure
+    if failure is None and judged.run.outcome != case.truth.outcome:
+        failure = f"{judged.run.outcome} instead of {case.truth.outcome}"
+    features = case.program.features | {f"spelling {case.spelling}"}
+    return Row(seed, case.truth.verdict, judged.level, features, failure)
+
+
+def differing_levels(seeds: Sequence[int]) -> list[tuple[int, list[str]]]:
+    """Programs whose level depends on how they are spelled: the levels of all spellings."""
+    found = []
+    with Harness() as harness:
+        for seed in seeds:
+            case = case_of(seed)
+            levels = [judge_case(harness, case, spelling).level for spelling in SPELLINGS]
+            if len(set(levels)) > 1:
+                found.append((seed, levels))
+    return found

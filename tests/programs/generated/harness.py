@@ -1,0 +1,144 @@
+"""Records generated programs in this process, and judges them.
+
+    with Harness() as harness:
+        judged = harness.judge(program, spelling, schedule)
+
+The program is written as Python, instrumented as an import would be, and run by a directed scheduler; the trace stays in memory.
+"""
+
+from __future__ import annotations
+
+import threading
+import types
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import atomsan
+from atomsan.recorder.log.tape import Tape
+from atomsan.recorder.python.inprocess import InProcess
+from atomsan.recorder.python.options import RecordingOptions
+from atomsan.recorder.python.session import scheduled
+from generated.directed import Directed
+from generated.machine import frozen
+from generated.spelling import PLAIN, Spelling, written
+from generated.tree import Program
+from generated.truth import Outcome
+
+if TYPE_CHECKING:
+    from typing import Self
+
+FINDING, SUSPECT, NOTE, NOTHING = "finding", "suspect", "note", "nothing"
+LEVELS = (FINDING, SUSPECT, NOTE, NOTHING)
+
+# A recorder keeps what was defined: after so many programs there is a new one.
+PROGRAMS_OF_A_RECORDER = 200
+
+
+class Run(NamedTuple):
+    tape: Tape
+    outcome: Outcome
+    failure: str | None
+    """Why the program was not steered as wanted."""
+
+
+class Judged(NamedTuple):
+    level: str
+    report: atomsan.Report
+    run: Run
+
+
+class Harness:
+    def __init__(self) -> None:
+        self._recorder: InProcess | None = None
+        self._fields: dict[int, str] = {}
+        self._programs = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._recorder is not None:
+            self._recorder.__exit__()
+            self._recorder = None
+
+    def judge(self, program: Program, schedule: tuple[int, ...], spelling: Spelling = PLAIN) -> Judged:
+        run = self.run(program, schedule, spelling)
+        report = atomsan.check(run.tape)
+        return Judged(level_of(report), report, run)
+
+    def run(self, program: Program, schedule: tuple[int, ...], spelling: Spelling = PLAIN) -> Run:
+        recorder = self._ready()
+        session = recorder._session
+        module = types.ModuleType("generated_program")
+        file = module.__file__ = f"generated_program_{self._programs}.py"
+        code = session.rewritten(written(program, spelling).encode(), module.__name__, file)
+        assert code is not None, session.failures
+        session.entered(module)
+        with recorder.trace(file) as tape:
+            directed = Directed(recorder._recording.memory, schedule, self._fields)
+            with scheduled(directed):
+                exec(code, module.__dict__)
+                store = module.Store()
+                _share(directed, program, store)
+                results = _run_threads(directed, program, module, store)
+        return Run(tape, _outcome(program, store, results), directed.failure)
+
+    def _ready(self) -> InProcess:
+        if self._recorder is not None and self._programs % PROGRAMS_OF_A_RECORDER == 0:
+            self._recorder.__exit__()
+            self._recorder = None
+        if self._recorder is None:
+            self._fields.clear()
+            self._recorder = InProcess(RecordingOptions(include=(), omit=(), cache=None))
+            send = self._recorder._session._send
+            self._recorder._session._send = lambda message: self._send(send, message)
+            self._recorder.__enter__()
+        self._programs += 1
+        return self._recorder
+
+    def _send(self, send: Any, message: list[Any]) -> None:
+        if message[0] == "name":
+            self._fields[message[1]] = message[2]
+        send(message)
+
+
+def level_of(report: atomsan.Report) -> str:
+    if report.findings:
+        return FINDING
+    if getattr(report, "suspects", ()):
+        return SUSPECT
+    return NOTE if report.notes else NOTHING
+
+
+def _share(directed: Directed, program: Program, store: Any) -> None:
+    """Tell the scheduler which objects and fields count."""
+    for owner, is_of_peer in ((store, False), (getattr(store, "peer", None), True)):
+        own = [data for data in program.data if data.is_of_peer == is_of_peer]
+        directed.share(owner, frozenset(data.name for data in own if data.kind == "field"))
+        for data in own:
+            if data.kind != "field":
+                directed.share(getattr(owner, data.name))
+    for lock in program.locks:
+        directed.share(getattr(store, lock))
+
+
+def _run_threads(directed: Directed, program: Program, module: Any, store: Any) -> list[list[object]]:
+    results: list[list[object]] = []
+    threads = []
+    for number in range(len(program.threads)):
+        results.append([])
+        thread = threading.Thread(target=getattr(module, f"entry{number}"), args=(store, results[-1]))
+        thread.number = number  # type: ignore[attr-defined]
+        threads.append(thread)
+    for thread in threads:
+        thread.start()
+    directed.begin(len(threads))
+    for thread in threads:
+        thread.join()
+    return results
+
+
+def _outcome(program: Program, store: Any, results: list[list[object]]) -> Outcome:
+    final = tuple(
+        frozen(data.kind, getattr(store.peer if data.is_of_peer else store, data.name)) for data in program.data
+    )
+    return final, tuple(map(tuple, results))

@@ -6,11 +6,14 @@ import random
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from generated.generation import generate
+from generated.generation import generate, with_other_data
 from generated.harness import FINDING, NOTE, NOTHING, SUSPECT, Harness, Judged
 from generated.spelling import SPELLINGS, Spelling
 from generated.tree import Program
 from generated.truth import ATOMIC, BENIGN, HARMFUL, DeadlockError, TooLargeError, Truth, truth_of
+
+# A program is benign only if it is so on so many other values of its data, too.
+OTHER_DATA = 5
 
 
 class Case(NamedTuple):
@@ -57,6 +60,11 @@ def case_of(seed: int) -> Case:
         program = generate(source)
         try:
             truth = truth_of(program, source)
+            for _ in range(OTHER_DATA if truth.verdict == BENIGN else 0):
+                other = with_other_data(program, source)
+                if (of_other := truth_of(other, source)).verdict == HARMFUL:
+                    program, truth = other, of_other
+                    break
         except (DeadlockError, TooLargeError):
             continue
         return Case(seed, program, truth, source.randrange(len(SPELLINGS)))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 
 from generated.machine import READING, WRITING
@@ -50,6 +50,8 @@ Shape = Callable[["Maker"], Segments]
 LOCK, OTHER_LOCK = "lock", "guard"
 BYSTANDER = "calls"
 """A counter beside what a unit does."""
+OPTIONAL = frozenset({"value", "factor"})
+"""Fields that can be None."""
 CHANGING = frozenset({"set", "store", "pop", "setdefault", "append", "clear", "add", "discard"})
 
 # How locks are laid over the segments of a unit, and how often.
@@ -89,6 +91,33 @@ def generate(source: random.Random) -> Program:
         program = Maker(source).program()
         if threads_meet(program):
             return program
+
+
+def with_other_data(program: Program, source: random.Random) -> Program:
+    """The same code on other values: what is harmless on all of them is not harmless by chance."""
+    return replace(program, data=tuple(replace(data, initial=_other(data, source)) for data in program.data))
+
+
+def _other(data: Data, source: random.Random) -> object:
+    match data.initial:
+        case bool():
+            return source.random() < 0.5
+        case int() | None if data.name in OPTIONAL:
+            return source.choice((None, 2, 5))
+        case int():
+            return source.randint(0, 9)
+        case dict() if data.name == "cache":
+            return {key: source.randint(1, 9) for key in "ab" if source.random() < 0.4}
+        case dict():
+            return {key: source.randint(0, 9) for key in data.initial}
+        case list() if data.kind == "array":
+            return [source.randint(0, 9) for _ in data.initial]
+        case list():
+            return list(range(1, source.randint(1, 4)))
+        case set():
+            # in order, so that a program is written the same way in every process
+            return {key for key in "xyz" if source.random() < 0.5}
+    return data.initial
 
 
 def threads_meet(program: Program) -> bool:

@@ -1,7 +1,7 @@
 """Records generated programs in this process, and judges them.
 
     with Harness() as harness:
-        judged = harness.judge(program, spelling, schedule)
+        judged = harness.judge(program, schedule, spelling)
 
 The program is written as Python, instrumented as an import would be, and run by a directed scheduler; the trace stays in memory.
 """
@@ -67,20 +67,28 @@ class Harness:
 
     def run(self, program: Program, schedule: tuple[int, ...], spelling: Spelling = PLAIN) -> Run:
         recorder = self._ready()
-        session = recorder._session
-        module = types.ModuleType("generated_program")
-        file = module.__file__ = f"generated_program_{self._programs}.py"
-        code = session.rewritten(written(program, spelling).encode(), module.__name__, file)
-        assert code is not None, session.failures
-        session.entered(module)
-        with recorder.trace(file) as tape:
+        source = written(program, spelling)
+        shared, run_shared = self._loaded(recorder, "shared", source.shared)
+        entries, run_entries = self._loaded(recorder, "entries", source.entries)
+        with recorder.trace(f"program {self._programs}") as tape:
             directed = Directed(recorder._recording.memory, schedule, self._fields)
             with scheduled(directed):
-                exec(code, module.__dict__)
-                store = module.Store()
+                exec(run_shared, shared.__dict__)
+                exec(run_entries, entries.__dict__)
+                store = shared.Store()
                 _share(directed, program, store)
-                results = _run_threads(directed, program, module, store)
+                results = _run_threads(directed, program, entries, store)
         return Run(tape, _outcome(program, store, results), directed.failure)
+
+    def _loaded(self, recorder: InProcess, name: str, source: str) -> tuple[Any, types.CodeType]:
+        """A module and its instrumented code, as an import would make them."""
+        session = recorder._session
+        module = types.ModuleType(name)
+        module.__file__ = f"{name}{self._programs}.py"
+        code = session.rewritten(source.encode(), name, module.__file__)
+        assert code is not None, session.failures
+        session.entered(module)
+        return module, code
 
     def _ready(self) -> InProcess:
         if self._recorder is not None and self._programs % PROGRAMS_OF_A_RECORDER == 0:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from generated.tree import (
     Access,
@@ -128,9 +129,24 @@ class _Function:
         self.lines.append("    " * self.depth + line)
 
 
-def written(program: Program, spelling: Spelling = PLAIN) -> str:
-    """The program's source."""
+class Source(NamedTuple):
+    """A program's two modules: what is shared, and the entry functions of the threads.
+
+    Entry functions are instrumented once more when their threads start, with all that is in their file.
+    """
+
+    shared: str
+    entries: str
+
+
+def written(program: Program, spelling: Spelling = PLAIN) -> Source:
     return _Writer(program, spelling).source()
+
+
+def _literal(value: object) -> str:
+    if isinstance(value, set):
+        return "{" + ", ".join(map(repr, sorted(value))) + "}" if value else "set()"
+    return repr(value)
 
 
 def unit_arguments(unit: Unit) -> tuple[list[Let], Body]:
@@ -153,7 +169,7 @@ class _Writer:
         self.uses: dict[str, int] = {}
         """How often each local of the current unit is looked at."""
 
-    def source(self) -> str:
+    def source(self) -> Source:
         for thread in self.program.threads:
             for unit in thread.units:
                 self._unit(unit)
@@ -162,8 +178,9 @@ class _Writer:
         made = [self._class("Peer", peers, (), ())] if peers else []
         own = [data for data in self.program.data if not data.is_of_peer]
         made.append(self._class("Store", own, self.program.locks, self.methods, has_peer=bool(peers)))
-        text = "\n\n".join([*made, *self.functions, *entries])
-        return "".join(needed for mark, needed in _PREAMBLE if mark in text) + "\n\n" + text
+        text = "\n\n".join([*made, *self.functions])
+        preamble = "".join(needed for mark, needed in _PREAMBLE if mark in text)
+        return Source(f"{preamble}\n\n{text}", "\n\n".join(entries))
 
     def _class(
         self, name: str, data: list[Data], locks: Sequence[str], methods: Sequence[str], *, has_peer: bool = False
@@ -171,7 +188,7 @@ class _Writer:
         lines = [f"class {name}:", "    def __init__(self):"]
         lines += [f"        self.{lock} = threading.Lock()" for lock in locks]
         lines += ["        self.peer = Peer()"] if has_peer else []
-        lines += [f"        self.{one.name} = {one.initial!r}" for one in data]
+        lines += [f"        self.{one.name} = {_literal(one.initial)}" for one in data]
         return "\n".join(["\n".join(lines) + "\n", *methods])
 
     def _entry(self, number: int, thread: Thread) -> str:

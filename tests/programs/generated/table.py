@@ -159,8 +159,8 @@ def show(seed: int, spelling: int | None) -> None:
     spelled = case.spelled if spelling is None else SPELLINGS[spelling]
     with Harness() as harness:
         judged = judge_case(harness, case, spelled)
-    source = written(case.program, spelled)
-    print("\n".join(f"{number:4}  {line}".rstrip() for number, line in enumerate(source.splitlines(), 1)))
+    for source in written(case.program, spelled):
+        print("\n".join(f"{number:4}  {line}".rstrip() for number, line in enumerate(source.splitlines(), 1)))
     print("\nInterleaving, one step a line:")
     print("\n".join(steps_shown(case.program, case.truth.schedule)))
     print(f"\noutcome   {judged.run.outcome}")

@@ -400,7 +400,8 @@ def _forget_instance(item: pytest.Item) -> None:
 def _headline(failing: Sequence[Finding]) -> str:
     """The line for pytest's short summary."""
     first = failing[0]
-    more = f" and {len(failing) - 1} more" if len(failing) > 1 else ""
+    causes = len({one.group for one in failing})
+    more = f" and {causes - 1} more" if causes > 1 else ""
     suspected = "suspected " if first.level == "suspect" else ""
     return f"{suspected}atomicity violation: {first.pattern} in {first.region or 'a region without a name'}{more}"
 

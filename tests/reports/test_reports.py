@@ -58,7 +58,7 @@ def test_text_of_a_report_without_findings() -> None:
 
 def test_limit_shows_how_many_findings_are_hidden() -> None:
     found = report()
-    many = replace(found, findings=[replace(found.findings[0], id=str(i)) for i in range(5)])
+    many = replace(found, findings=[replace(found.findings[0], id=str(i), group=str(i)) for i in range(5)])
     text = text_report.render([many], limit=2)
     assert text.endswith("\n\n3 more findings (--limit shows more)\n")
     assert "\n2. " in text

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from atomsan.checkers.results import Verdict
     from atomsan.findings.finding import Finding
     from atomsan.findings.reasons import Level
+    from atomsan.findings.root_causes import RootCause
 
 SCHEMA = "atomsan-report/2"
 
@@ -131,6 +132,14 @@ class Report:
     def failing(self, fail_on: Collection[str] = ()) -> list[Finding]:
         """What makes a check fail: the findings, and the suspects if these are to count."""
         return [*self.findings, *(self.suspects if "suspects" in fail_on else ())]
+
+    def root_causes(self) -> list[RootCause]:
+        """The findings, grouped by what mends them, each with the suspects that it explains; then other suspects."""
+        if not self.findings and not self.suspects:
+            return []
+        from atomsan.findings.root_causes import root_causes
+
+        return root_causes(self.findings, self.suspects)
 
     @property
     def undecided(self) -> list[Finding]:

@@ -215,10 +215,11 @@ class _Check:
         return self.monitor.stopped is None
 
     def judged(self) -> list[Finding]:
-        """Findings, suspects and notes."""
+        """Findings, suspects and notes, grouped by root causes."""
         if self.verdict != "violated":
             return []
         from atomsan.findings.judging import Evidence, judge, with_marked
+        from atomsan.findings.root_causes import with_groups
         from atomsan.flow.explaining import Explained
 
         violations, around = self.explained or Explained(self.violations)
@@ -230,10 +231,10 @@ class _Check:
         )
         judged = judge(violations, evidence)
         if not self.has_marked_regions() or not self.trace.is_repeatable:
-            return judged
+            return with_groups(judged)
         violations, around = self.marked_explained or Explained(self.in_marked)
         marked = judge(violations, Evidence(around=around))
-        return with_marked(marked, judged, is_stopped=self.monitor.stopped is not None)
+        return with_groups(with_marked(marked, judged, is_stopped=self.monitor.stopped is not None))
 
 
 # ---- the passes

@@ -141,17 +141,19 @@ class _Sets:
         return [one for one in (self.main, self.marked) if one is not None]
 
     def judged(self) -> list[Finding]:
-        """Findings, suspects and notes."""
+        """Findings, suspects and notes, grouped by root causes."""
         if not self.is_violated():
             return []
         from atomsan.findings.judging import Evidence, judge, with_marked
+        from atomsan.findings.root_causes import with_groups
         from atomsan.flow.explaining import Explained
 
         ours, marked = self.explained or (Explained(self.violations), Explained(self.in_marked))
         is_ours = self.is_ours if self.main.source.meta.recorded else None
         evidence = Evidence(is_ours=is_ours, are_apart=self.main.membership.are_apart, around=ours.around)
         judged = judge(ours.violations, evidence)
-        return with_marked(judge(marked.violations, Evidence(around=marked.around)), judged, is_stopped=False)
+        in_marked = judge(marked.violations, Evidence(around=marked.around))
+        return with_groups(with_marked(in_marked, judged, is_stopped=False))
 
 
 # ---- the passes

@@ -21,11 +21,13 @@ from atomsan.reports.numerals import counted, times
 if TYPE_CHECKING:
     from atomsan.findings.finding import Finding, ShownStep
     from atomsan.findings.report import Report, SetFacts
+    from atomsan.findings.root_causes import RootCause
     from atomsan.findings.triage import TriageRow
 
-# With fewer findings than this, a table of what causes the most of them does not help.
+# With fewer root causes than this, a table of what causes the most of them does not help.
 TRIAGE_FROM = 4
 MOST_SETS = 10
+MOST_WAYS = 5
 
 _TO_DECIDE = (
     "To decide: if the region must be atomic, mark it (@atomsan.atomic, --atomic REGION) and it is a finding;",
@@ -58,54 +60,86 @@ def _report(report: Report, limit: int | None, with_notes: bool) -> Iterator[str
         yield f"  {before}" + ", ".join(f"{name}: {result['verdict']}" for name, result in report.results.items())
     if further := _further(report, with_notes):
         yield f"  to look further: {further}"
-    shown = report.findings if limit is None else report.findings[:limit]
-    for number, finding in enumerate(shown, 1):
-        yield ""
-        yield from map(printable, _finding(number, finding, report.runs))
-    if len(shown) < len(report.findings):
-        yield ""
-        yield f"{counted(len(report.findings) - len(shown), 'more finding')} (--limit shows more)"
-    yield from map(printable, _suspects(report, limit, with_steps=with_notes))
+    causes = report.root_causes()
+    found = [cause for cause in causes if cause.shown.level == "finding"]
+    yield from map(printable, _findings(found, report.runs, limit, with_notes))
+    suspected = [cause for cause in causes if cause.shown.level == "suspect"]
+    yield from map(printable, _suspects(suspected, report.runs, limit, with_notes))
     if with_notes:
         yield from map(printable, _notes(report.notes if limit is None else report.notes[:limit]))
-    if with_notes or len(report.findings) >= TRIAGE_FROM:
+    if with_notes or len(found) >= TRIAGE_FROM:
         rows = report.triage()
-        yield from map(
-            printable, _triage([row for row in rows if row.findings and len(report.findings) >= TRIAGE_FROM])
-        )
+        yield from map(printable, _triage([row for row in rows if row.findings and len(found) >= TRIAGE_FROM]))
         yield from map(printable, _merges([row for row in rows if row.suspects and with_notes]))
 
 
-def _suspects(report: Report, limit: int | None, *, with_steps: bool) -> Iterator[str]:
-    shown = report.suspects if limit is None else report.suspects[:limit]
+def _findings(causes: Sequence[RootCause], runs: int, limit: int | None, with_all: bool) -> Iterator[str]:
+    """A block for each root cause: one finding with its steps, and a line for each other way."""
+    shown = causes if limit is None else causes[:limit]
+    for number, cause in enumerate(shown, 1):
+        yield ""
+        yield from _finding(number, cause.shown, runs)
+        ways = cause.ways if with_all else cause.ways[:MOST_WAYS]
+        yield from (f"   {line}" for line in _ways(cause.shown, ways, runs))
+        if len(ways) < len(cause.ways):
+            yield f"   and {counted(len(cause.ways) - len(ways), 'more way')} (--all shows them)"
+    if len(shown) < len(causes):
+        yield ""
+        yield f"{counted(_size(causes) - _size(shown), 'more finding')} (--limit shows more)"
+
+
+def _ways(shown: Finding, ways: Sequence[Finding], runs: int) -> Iterator[str]:
+    """Further ways in which a root cause shows, a line each."""
+    for way in ways:
+        name = way.pattern if way.region == shown.region else _named(way)
+        suspected = f", a suspect: {way.why}" if way.level == "suspect" else ""
+        local = {way.witness[i].owner for i in way.span or ()}
+        others = _joined([step for step in way.witness if step.owner not in local])
+        between = f", with others at {others}" if others else ""
+        by = f", {_found_by(way)}" if way.found_by else ""
+        yield f"also {name}{_places(way)}{between} ({_seen(way, runs)}{by}){suspected}  [{way.id}]"
+
+
+def _size(causes: Sequence[RootCause]) -> int:
+    return sum(1 + len(cause.ways) for cause in causes)
+
+
+def _suspects(causes: Sequence[RootCause], runs: int, limit: int | None, with_steps: bool) -> Iterator[str]:
+    shown = causes if limit is None else causes[:limit]
     if not shown:
         return
     yield ""
-    yield f"{counted(len(report.suspects), 'suspect')}: may be a bug, or may be meant so."
+    yield f"{counted(_size(causes), 'suspect')}: may be a bug, or may be meant so."
     yield from _TO_DECIDE
-    for number, suspect in enumerate(shown, 1):
-        first, *rest = _finding(number, suspect, report.runs)
+    for number, (suspect, ways) in enumerate(shown, 1):
         if with_steps:
+            first, *rest = _finding(number, suspect, runs)
             yield ""
             yield f"suspect {first}"
-            yield f"   {_open_question(suspect)}"
+            yield f"   {'undecided' if suspect.is_undecided else 'no finding yet'}, because {suspect.why}"
             yield from rest
+            yield from (f"   {line}" for line in _ways(suspect, ways, runs))
         else:
-            seen = f"({_seen(suspect, report.runs)})"
-            yield f"  {number}. {_named(suspect)}{_local_places(suspect)} {seen}: {suspect.why}  [{suspect.id}]"
-    if len(shown) < len(report.suspects):
-        yield f"  {counted(len(report.suspects) - len(shown), 'more suspect')} (--limit shows more)"
+            more = f", and {counted(len(ways), 'more way')}" if ways else ""
+            seen = f"({_seen(suspect, runs)}{more})"
+            yield f"  {number}. {_named(suspect)}{_places(suspect)} {seen}: {suspect.why}  [{suspect.id}]"
+    if len(shown) < len(causes):
+        yield f"  {counted(_size(causes) - _size(shown), 'more suspect')} (--limit shows more)"
 
 
-def _open_question(suspect: Finding) -> str:
-    return f"{'undecided' if suspect.is_undecided else 'no finding yet'}, because {suspect.why}"
-
-
-def _local_places(finding: Finding) -> str:
+def _places(finding: Finding) -> str:
     """Where the region is left and returned to."""
-    local = [finding.witness[i] for i in finding.span] if finding.span else []
-    places = dict.fromkeys(step.where for step in sorted(local, key=lambda step: step.event))
-    return f" at {' and '.join(places)}" if places else ""
+    local = [finding.witness[i] for i in finding.span or ()]
+    return f" at {_joined(local)}" if local else ""
+
+
+def _joined(steps: Sequence[ShownStep]) -> str:
+    """The places of steps, in the order in which they happened."""
+    return " and ".join(dict.fromkeys(step.where for step in sorted(steps, key=_event)))
+
+
+def _event(step: ShownStep) -> int:
+    return step.event
 
 
 def _notes(notes: Sequence[Finding]) -> Iterator[str]:
@@ -162,12 +196,12 @@ def _merges(rows: Sequence[TriageRow]) -> Iterator[str]:
 
 def _verdict(report: Report) -> Iterator[str]:
     yield report.verdict
+    if report.verdict == "unknown" and report.reason:
+        yield report.reason
     if report.serializable:
         yield "serializable"
     elif report.serializable is not None:
-        yield "not serializable" if report.findings else "though the trace is not serializable"
-    if report.verdict == "unknown" and report.reason:
-        yield report.reason
+        yield "though the trace is not serializable" if report.verdict == "holds" else "not serializable"
 
 
 def _facts(report: Report) -> Iterator[str]:
@@ -196,7 +230,9 @@ def _counts(report: Report) -> list[str]:
         counts.append(counted(report.violations, "violation") + inside)
     elif report.transactions:
         counts.append(counted(len(report.transactions), "violating transaction"))
-    counts.append(f"{counted(len(report.findings), 'finding')} ({report.algorithm})")
+    causes = sum(cause.shown.level == "finding" for cause in report.root_causes())
+    of = f" of {counted(causes, 'root cause')}" if causes < len(report.findings) else ""
+    counts.append(f"{counted(len(report.findings), 'finding')}{of} ({report.algorithm})")
     if report.suspects or report.is_recorded:
         undecided = f" ({len(report.undecided):,} of them undecided)" if report.undecided else ""
         counts.append(f"{counted(len(report.suspects), 'suspect')}{undecided}")
@@ -222,14 +258,18 @@ def _finding(number: int, finding: Finding, runs: int = 1) -> Iterator[str]:
     if finding.hint:
         yield f"   hint: {finding.hint}"
     if finding.found_by:
-        yield f"   found by {' and '.join(finding.found_by)}"
+        yield f"   {_found_by(finding)}"
+
+
+def _found_by(finding: Finding) -> str:
+    return f"found by {' and '.join(finding.found_by)}"
 
 
 def _steps(steps: Sequence[ShownStep]) -> Iterator[str]:
     """The steps in the order of the trace: the interleaving, from top to bottom."""
     rows = []
     seen: set[int] = set()
-    for step in sorted(steps, key=lambda step: step.event):
+    for step in sorted(steps, key=_event):
         if step.event not in seen:
             seen.add(step.event)
             rows.append((_who(step), step.op, step.location, *_where(step)))

@@ -108,7 +108,12 @@ def findings_of(witnesses: Iterable[Witness], names: TraceNames, status: Status)
 
     `status` is that of whoever found them.
     """
-    return merge_findings(_finding(witness, names, status) for witness in witnesses)
+    return merge_findings(violations_of(witnesses, names, status))
+
+
+def violations_of(witnesses: Iterable[Witness], names: TraceNames, status: Status) -> list[Finding]:
+    """The same, one for each witness: of two with the same accesses, judging may let one count and the other not."""
+    return [_finding(witness, names, status) for witness in witnesses]
 
 
 def in_sets(findings: Iterable[Finding], spanned: Callable[[int], Mapping[str, frozenset[str]]]) -> list[Finding]:

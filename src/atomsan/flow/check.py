@@ -194,9 +194,9 @@ class _Check:
     def of_turns(self) -> list[Finding]:
         if self.turns is None:
             return []
-        from atomsan.findings.making import findings_of
+        from atomsan.findings.making import violations_of
 
-        return findings_of(self.turns.witnesses(), self.main.names, chosen(Capability.VIOLATIONS).status)
+        return violations_of(self.turns.witnesses(), self.main.names, chosen(Capability.VIOLATIONS).status)
 
     @cached_property
     def membership(self) -> SetMembership:

@@ -158,9 +158,9 @@ class SetCheck:
         witnesses = self.witnesses()
         if not witnesses:
             return []
-        from atomsan.findings.making import TraceNames, findings_of
+        from atomsan.findings.making import TraceNames, violations_of
 
-        return self.membership.with_sets(findings_of(witnesses, TraceNames(self.source), STATUS))
+        return self.membership.with_sets(violations_of(witnesses, TraceNames(self.source), STATUS))
 
     def witnesses(self) -> list[Witness]:
         """A cycle of units for each kind of violation."""

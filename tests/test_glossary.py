@@ -88,7 +88,8 @@ def contracts() -> set[str]:
 
 KEYS = set(keys_of(full_report()))
 ORIGINS = {*regions.CHOSEN_ORIGINS, *spec.ALWAYS, *spec.NEVER, *symbols.DEFAULTS.values()} - {"lock"} | {
-    regions.CALLBACK
+    regions.CALLBACK,
+    regions.RESUMED,
 }
 PATTERN_NAMES = {row.name for row in (*patterns.PATTERNS, patterns.CYCLE)}
 WORDS = {op.word for op in Op}

@@ -33,7 +33,16 @@ OPS = (
 )
 KEYS = ("none", "field", "index", "hash", "number", "object", "structure", "whole")
 HANDS = ("plain", "item", "permit", "start", "nothing")
-FLAGS = {"augmented": 1, "loop": 2, "no_wait": 4, "class": 8, "queue": 16, "called_back": 32, "known": 64}
+FLAGS = {
+    "augmented": 1,
+    "loop": 2,
+    "no_wait": 4,
+    "class": 8,
+    "queue": 16,
+    "called_back": 32,
+    "known": 64,
+    "resumed": 128,
+}
 
 
 def record(

@@ -159,3 +159,17 @@ def test_stopped_count_is_incomplete() -> None:
     counter.stop()
     assert counter.result().complete is False
     assert count(trace).complete is True
+
+
+def test_longest_region_of_a_recorded_function_is_where_it_is_defined() -> None:
+    """Its begin has the site of the call, and its end that of the definition."""
+    trace = atomsan.parse("T1:begin(m)@5 T1:r(x)@7 T1:end(m)@3 T1:begin(n)@8 T1:end(n)@9", format="notation")
+    regions = trace.symbols.regions
+    sites = []
+    for origin, function in ((None, None), ("loop", 0), ("function", 0), ("annotated", 0), ("annotated", None)):
+        for field, value in (("origin", origin), ("function", function)):
+            regions.set(0, field, value)
+        longest = count(trace).longest_region
+        assert longest is not None
+        sites.append(longest.site)
+    assert sites == ["5", "5", "3", "3", "5"]

@@ -32,6 +32,7 @@ cdef struct Longest:
     uint32_t thread
     uint32_t region
     uint32_t site
+    uint32_t end_site     # if it ended
     bint exists
     bint ended
 
@@ -77,15 +78,16 @@ cdef class Counter:
         return [self.found[0], self.found[1], threads, self.found[3], self.found[4]]
 
     def longest_region(self):
-        """(events, thread, region, event and site of its begin, whether it ended), or None; open ones end here."""
+        """(events, thread, region, event and site of its begin, site of its end), or None. None for an end that did not
+        come: open ones end here."""
         cdef Longest best = self.longest
         cdef uint32_t t
         for t in range(self.limit[FORK // 2]):
             if self.rows[t].depth:
-                note(&best, self.rows + t, t, self.rows[t].events, False)
+                note(&best, self.rows + t, t, self.rows[t].events, 0, False)
         if not best.exists:
             return None
-        return best.events, best.thread, best.region, best.first, best.site, bool(best.ended)
+        return best.events, best.thread, best.region, best.first, best.site, best.end_site if best.ended else None
 
     def add(self, symbols, batch):
         """Count the events of one more batch."""
@@ -149,7 +151,7 @@ cdef class Counter:
             elif op[i] == END:
                 row.depth -= 1
                 if row.depth == 0:
-                    note(&self.longest, row, t, row.events - 1, True)
+                    note(&self.longest, row, t, row.events - 1, site[i], True)
             elif op[i] == ACQUIRE:
                 unary += row.depth == 0 and self.holds[target[i]] == 0
                 self.holds[target[i]] += 1
@@ -175,7 +177,9 @@ cdef class Counter:
             self.found[kind] += 1
 
 
-cdef void note(Longest *best, const ThreadRow *row, uint32_t t, uint64_t events, bint ended) noexcept nogil:
+cdef void note(
+    Longest *best, const ThreadRow *row, uint32_t t, uint64_t events, uint32_t end_site, bint ended
+) noexcept nogil:
     """End a thread's transaction at its event number `events`, and keep it if it is the longest so far."""
     cdef uint64_t inside = events - row.before
     if not best.exists or inside > best.events:
@@ -185,4 +189,5 @@ cdef void note(Longest *best, const ThreadRow *row, uint32_t t, uint64_t events,
         best.thread = t
         best.region = row.region
         best.site = row.site
+        best.end_site = end_site
         best.first = row.first

@@ -19,17 +19,27 @@ from atomsan.trace.rewritten_source import RewrittenSource
 
 if TYPE_CHECKING:
     from atomsan.trace.events import Batch
-    from atomsan.trace.symbols import Symbols
+    from atomsan.trace.symbols import Symbols, SymbolTable
     from atomsan.types import EventSource
 
 # Origins of the regions that the recorder chose itself: nobody said that these are atomic.
 CHOSEN_ORIGINS = frozenset({"function", "loop", "statement", "lock-block", "outer"})
 # Those of them that are part of the code of the enclosing function.
 WITHIN_FUNCTION = frozenset({"statement", "lock-block"})
+# Those of a whole function.
+_OF_FUNCTIONS = frozenset({"function", "outer", "annotated"})
 # How a region was entered if a library called it back. The symbol table has such a region a second time.
 CALLBACK = "callback"
-# How a region was entered if it is that of a generator that runs again: it has one more row in the table.
+# And if it is a generator that runs again: the same activation as when it was entered first.
 RESUMED = "resumed"
+
+
+def is_entered_by_call(regions: SymbolTable, number: int) -> bool:
+    """Whether it is the code of a whole function that was recorded.
+
+    The site of its begin is that of the call, if recorded code made it; the site of its end is that of the definition.
+    """
+    return regions.get(number, "function") is not None and regions.get(number, "origin") in _OF_FUNCTIONS
 
 
 def was_recorded(symbols: Symbols) -> bool:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from atomsan import __version__
 from atomsan.trace._count import Counter
 from atomsan.trace.events import Op
+from atomsan.trace.regions import is_entered_by_call
 
 if TYPE_CHECKING:
     from atomsan.trace.events import Batch
@@ -32,7 +33,7 @@ class LongestRegion:
     place: str
     """Where that event stands in the input: `t.std:12`."""
     site: str | None
-    """The site of that event, if known."""
+    """The site of that event, if known; of a function, where it is defined."""
     ended: bool
 
 
@@ -130,16 +131,18 @@ class StatsCounter:
         found = self._counter.longest_region()
         if found is None:
             return None
-        events, thread, region, first, site, ended = found
-        sites = self._source.symbols.sites
+        events, thread, region, first, site, end_site = found
+        sites, regions = self._source.symbols.sites, self._source.symbols.regions
+        if end_site is not None and end_site < len(sites) and is_entered_by_call(regions, region):
+            site = end_site  # its begin has the site of the call
         return LongestRegion(
             events=events,
-            region=self._source.symbols.regions[region],
+            region=regions[region],
             thread=self._source.symbols.threads[thread],
             first_event=first,
             place=str(self._source.place(first)),
             site=sites[site] if site < len(sites) else None,
-            ended=ended,
+            ended=end_site is not None,
         )
 
 

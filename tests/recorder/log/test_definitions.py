@@ -61,7 +61,7 @@ json_values = st.recursive(
     max_leaves=10,
 )
 words = st.sampled_from(
-    ["module", "type", "name", "key", "thread", "region", "primitive", "module_name", "set", "failure", "other"]
+    ["module", "call", "type", "name", "key", "thread", "region", "primitive", "module_name", "set", "failure", "other"]
 )
 
 
@@ -103,3 +103,59 @@ def test_functions_of_a_module_loaded_again_have_their_numbers() -> None:
     definitions.add(module([("load_attr", 1, 0, 2)], first=2))
     assert [function.name for function in definitions.functions] == ["m:<module>", "m:f", "m:g"]
     assert [(site.owner, site.node) for site in definitions.sites.values()] == [(1, 4), (2, None)]
+
+
+def test_sites_of_calls() -> None:
+    source = "".join(f"line {number}\n" for number in range(1, 10))
+    definition = module([("begin", 1)], source=source)
+    plan = definition[1]["plan"]
+    plan["functions"] = [
+        ["<module>", 1, -1, '{"calls": {"1:0:1:4": 3}}'],
+        ["A.p", 2, 0, '{"calls": {"3:4:3:9": 1}}'],
+        ["A.p", 4, 0, '{"calls": {"5:4:5:9": 2}}'],
+        ["A.p.<locals>.<lambda>", 5, 2, ""],  # is in the summary of the function around it
+    ]
+    definitions = Definitions(Resolver(), PYTHON)
+    definitions.add(definition)
+    definitions.add(module([("begin", 1)], first=2, file="other.py"))
+    calls = [
+        ([1, 1, 0, 4], "<module>"),
+        ([1, 1, 0, 4], "<listcomp>"),
+        ([3, 3, 4, 9], "A.p"),
+        ([5, 5, 4, 9], "A.p"),
+        ([5, 5, 4, 9], "A.p.<locals>.<lambda>"),
+        ([5, 5, 4, 9], "A.p.<locals>.<genexpr>.<locals>.<setcomp>"),
+        ([6, 6, 4, 9], "A.p"),  # the summary does not know it
+        ([7, 7, 0, 1], "made_otherwise"),
+    ]
+    for number, (position, code) in enumerate(calls, 10):
+        definitions.add(["call", number, 1, position, code])
+    found = [definitions.sites[number] for number in range(10, 18)]
+    assert [(site.function, site.owner, site.node) for site in found] == [
+        ("<module>", 0, 3),
+        ("<module>", 0, 3),
+        ("A.p", 1, 1),
+        ("A.p", 2, 2),
+        ("A.p.<locals>.<lambda>", 2, 2),
+        ("A.p", 2, 2),
+        ("A.p", 2, None),
+        ("made_otherwise", None, None),
+    ]
+    assert (found[2].file, found[2].line, found[2].column, found[2].text) == ("m.py", 3, 4, "line 3")
+    definitions.add(["call", 20, 2, [1, 1, 0, 4], "f"])
+    assert (definitions.sites[20].file, definitions.wrong) == ("other.py", 0)
+
+
+def test_damaged_calls_are_counted() -> None:
+    definitions = Definitions(Resolver(), PYTHON)
+    definitions.add(["call", 10, 1, [1, 1, 0, 4], "f"])  # of no module
+    definitions.add(module([("begin", 1)]))
+    for message in (
+        ["call", 10],
+        ["call", 10, 1, [1, 1, 0], "f"],
+        ["call", 10, 1, [1, 1, None, 4], "f"],
+        ["call", -1, 1, [1, 1, 0, 4], "f"],
+        ["call", 10, "a", [1, 1, 0, 4], "f"],
+    ):
+        definitions.add(message)
+    assert (definitions.wrong, definitions.sites.keys()) == (6, {1})

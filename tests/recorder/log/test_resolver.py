@@ -43,7 +43,8 @@ PROBES = [
     ("load_attr", 9, 4, 1, "x"),  # 16: an expression of f
     ("store_attr", 10, 0, 2, "x"),  # 17: a statement of g
 ]
-DEFINITIONS = [module(PROBES, regions=REGIONS), *NAMES, ["region", 7, "transfer"]]
+CALLS = [["call", 30, 1, [9, 9, 4, 8], "f"], ["call", 31, 1, [9, 9, 10, 14], "f"], ["call", 32, 1, [9, 9, 4, 8], "f"]]
+DEFINITIONS = [module(PROBES, regions=REGIONS), *CALLS, *NAMES, ["region", 7, "transfer"]]
 
 
 def resolved(*records: tuple[int, ...], definitions: list[list[object]] = DEFINITIONS) -> str:
@@ -146,6 +147,30 @@ def test_end_without_begin_is_dropped() -> None:
 def test_recursive_function_ends_innermost_first() -> None:
     begin, end = record(1, "begin", site=1), record(1, "end", site=2)
     assert resolved(begin, begin, end, r(), end) == ("T1:begin(m:f) T1:begin(m:f) T1:end(m:f) T1:r(m.x) T1:end(m:f)")
+
+
+def test_begins_have_the_site_of_their_call() -> None:
+    log = Resolved(DEFINITIONS)
+    rows = []
+    # 30 and 32 are the same expression; the others are no sites of calls, or none at all
+    for call in (30, 31, 32, 0, 1, 29, 33, 1 << 40, 30):
+        rows += [record(1, "begin", key=call, site=1), record(1, "end", site=1)]
+    log.feed(*rows)
+    sites = [str(event.site) for event in log.trace().events()]
+    assert sites[0::2] == ["m.py:9:4", "m.py:9:10", "m.py:9:4", *["m.py:1:0"] * 5, "m.py:9:4"]
+    assert set(sites[1::2]) == {"m.py:1:0"}
+
+
+def test_generators_that_run_again_have_a_region_of_their_own() -> None:
+    log = Resolved(DEFINITIONS)
+    for flag in ("", "called_back", "resumed", "", "resumed", "called_back"):
+        log.feed(record(1, "begin", site=1, flag=flag))
+    log.feed(record(2, "begin", site=1, flag="resumed"), (0, 0, 0, 3, 1, 6, 0, 128 | 32))
+    regions = log.symbols.regions
+    targets = [target for batch in log.trace().batches() for target in batch.target.tolist()]
+    found = [(regions[target], regions.get(target, "entered")) for target in targets]
+    entered = [None, "callback", "resumed", None, "resumed", "callback", "resumed"]
+    assert found == [*(("m:f", how) for how in entered), ("m:g", "resumed")]
 
 
 def test_annotated_regions_and_lock_blocks() -> None:

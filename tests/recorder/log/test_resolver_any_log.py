@@ -15,10 +15,10 @@ from recorder.raw import RECORD, M, Resolved, log, record
 
 # Few values, so that records have to do with each other; and some that nothing knows.
 addresses = st.sampled_from([0, 64, 128, 192, M, 1 << 63])
-keys = st.sampled_from([0, 1, 2, 3, 7, 64, 101, 128, 1 << 63])
+keys = st.sampled_from([0, 1, 2, 3, 7, 30, 64, 101, 128, 1 << 63])
 sites = st.integers(0, len(PROBES) + 2)
 threads = st.sampled_from([1, 2, 3, 3, 0, 1 << 31])
-flags = st.sampled_from([0, 0, 1, 2, 4, 3, 32])
+flags = st.sampled_from([0, 0, 1, 2, 4, 3, 32, 128, 160])
 records = st.tuples(addresses, keys, st.integers(0, 3), sites, threads, st.integers(0, 29), st.integers(0, 9), flags)
 
 

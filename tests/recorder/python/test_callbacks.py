@@ -2,64 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-import textwrap
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 import atomsan
-
-# A library: Python code that is not recorded.
-LIBRARY = """
-    import functools
-
-    def call(function, *arguments):
-        return function(*arguments)
-
-    def each(iterable):
-        return [element for element in iterable]
-
-    def decorated(function):
-        @functools.wraps(function)
-        def wrapper(*arguments):
-            return function(*arguments)
-        return wrapper
-
-    def decorated_coroutine(function):
-        @functools.wraps(function)
-        async def wrapper(*arguments):
-            return await function(*arguments)
-        return wrapper
-
-    async def awaiting(function):
-        return await function()
-
-    class Attribute:
-        def __init__(self, function):
-            self.function = function
-
-        def __get__(self, instance, owner):
-            return self.function(instance)
-
-        def __set__(self, instance, value):
-            self.function(instance)
-
-    class Base:
-        def template(self):
-            return self.step()
-
-        def __init__(self):
-            self.made()
-
-    class Runner:
-        def run(self, test):
-            for name in dir(test):
-                if name.startswith("check"):
-                    getattr(test, name)()
-"""
+from recorder.running import recorded
 
 # Each method reads a field, so that it is not too trivial to be a region.
 PROGRAM = """
@@ -212,28 +161,6 @@ PROGRAM = """
 """
 
 
-def recorded(directory: Path, program: str) -> Path:
-    (directory / "libraries").mkdir()
-    (directory / "libraries" / "library.py").write_text(textwrap.dedent(LIBRARY))
-    project = directory / "project"
-    project.mkdir()
-    (project / "pyproject.toml").touch()
-    (project / "program.py").write_text(textwrap.dedent(program))
-    trace = directory / "t.atomtrace"
-    command = [sys.executable, "-m", "atomsan", "record", "--quiet", "-o", str(trace), "program.py"]
-    done = subprocess.run(
-        command,
-        capture_output=True,
-        text=True,
-        cwd=project,
-        timeout=120,
-        env={"PYTHONPATH": str(directory / "libraries"), "HOME": str(directory)},
-        check=False,
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    return trace
-
-
 Entered = Mapping[str, list[str | None]]
 
 
@@ -255,7 +182,7 @@ def calls(tmp_path_factory: pytest.TempPathFactory) -> Entered:
     return entered(recorded(tmp_path_factory.mktemp("callbacks"), PROGRAM))
 
 
-BACK = "callback"
+BACK, RESUMED = "callback", "resumed"
 
 
 @pytest.mark.parametrize(
@@ -272,7 +199,7 @@ BACK = "callback"
         ("check", [BACK]),
         ("handle", [BACK]),
         ("asked_for", [BACK]),  # by a text: what it invokes is not known
-        ("generated", [BACK, BACK, BACK]),  # begun and resumed by the library
+        ("generated", [BACK, RESUMED, RESUMED]),  # begun and resumed by the library
         ("renamed", [BACK]),  # `other()` is not its name
         ("passed_on", [BACK]),
         ("soon", [BACK]),
@@ -298,17 +225,26 @@ def test_library_callbacks_are_flagged(calls: Entered, name: str, expected: list
         ("__private", 1),
         ("total", 1),
         ("attribute", 2),
-        ("locked", 2),  # entered and left
-        ("iterated", 3),
         ("awaited", 1),
         ("directly_awaited", 1),
-        ("locked_task", 2),
         ("own_task", 1),  # a task is a thread: nothing is open around it
         ("steps", 1),
     ],
 )
 def test_ordinary_calls_are_not_flagged(calls: Entered, name: str, times: int) -> None:
     assert calls[name] == [None] * times
+
+
+@pytest.mark.parametrize(
+    ("name", "times"),
+    [
+        ("locked", 1),  # entered and left
+        ("iterated", 2),
+        ("locked_task", 1),
+    ],
+)
+def test_generators_that_run_again_are_resumed(calls: Entered, name: str, times: int) -> None:
+    assert calls[name] == [None] + [RESUMED] * times
 
 
 def test_reused_code_address_is_not_mistaken(tmp_path: Path) -> None:

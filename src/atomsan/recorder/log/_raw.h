@@ -43,8 +43,9 @@ enum {
     RAW_RELEASE = 3,    /* object: the lock; key: 0 all of them (RLock before a wait), else 1. Before it is released */
     RAW_FORK = 4,       /* key: the new thread's number. Before it starts */
     RAW_JOIN = 5,       /* key: the ended thread's number */
-    RAW_BEGIN = 6,      /* site: that of the region (its definition says which); object: the receiver, or 0. It may be called
-                         * back where nothing is open: then it is a call like any other */
+    RAW_BEGIN = 6,      /* site: that of the region (its definition says which); object: the receiver, or 0;
+                         * key: the site of the call, or 0. It may be called back where nothing is open: then it is a
+                         * call like any other */
     RAW_END = 7,        /* site: as of its begin */
     RAW_POST = 8,       /* object: the primitive; key, key_kind: which of its hand-overs, see HAND_... */
     RAW_TAKE = 9,
@@ -117,7 +118,8 @@ enum {
     FLAG_CLASS = 8,       /* the object is a class, and `type` the number of that class itself */
     FLAG_QUEUE = 16,      /* KEY_STRUCTURE: of a queue. A write is a put or a get, a read is a look at its size */
     FLAG_CALLED_BACK = 32, /* begin: of a function that a library calls back */
-    FLAG_KNOWN = 64       /* RAW_HOLDS: only if the object is known already. A container has its name from its use */
+    FLAG_KNOWN = 64,      /* RAW_HOLDS: only if the object is known already. A container has its name from its use */
+    FLAG_RESUMED = 128    /* begin: of a generator that runs again */
 };
 
 #endif

@@ -259,6 +259,7 @@ cdef class Resolver:
         uint32_t label,
         uint32_t outer_label,
         uint32_t back_label,
+        uint32_t resumed_label,
         *,
         bint is_function,
         bint has_loops,
@@ -266,12 +267,12 @@ cdef class Resolver:
         bint is_outer,
         bint is_statement,
     ):
-        """One more region, with its labels: as it is, as an entry function, and called back; returns its number."""
+        """One more region, with its labels: as it is, as an entry function, called back, and resumed; returns its number."""
         cdef uint8_t flags = (
             is_function * REGION_FUNCTION | has_loops * REGION_HAS_LOOPS
             | is_trampoline * REGION_TRAMPOLINE | is_outer * REGION_OUTER | is_statement * REGION_STATEMENT
         )
-        return add_region(&self.state.program, Region(label, outer_label, back_label, flags))
+        return add_region(&self.state.program, Region(label, outer_label, back_label, resumed_label, flags))
 
     def define_annotated(self, size_t number, uint32_t region):
         """An annotated region by its raw number. `region`: what `define_region` gave."""
@@ -287,6 +288,10 @@ cdef class Resolver:
         site.region = NONE if region is None or region >= self.state.program.region_count else region
         site.function, site.fed_by, site.flags = function, fed_by, is_statement * SITE_STATEMENT
         add_site(&self.state.program, number, site)
+
+    def define_call(self, size_t number, uint32_t same_as):
+        """The site of a call by its raw number. `same_as`: the first site of a call that looks like this one."""
+        add_site(&self.state.program, number, Site(NONE, min(same_as, <uint32_t> number), NONE, NONE, 0, SITE_CALL))
 
     def define_feeding(self, size_t number):
         """What is read at this site is what another site is about."""

@@ -9,16 +9,20 @@ from __future__ import annotations
 
 import json
 import os
+from bisect import bisect_right, insort
 from collections import defaultdict, deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from atomsan.trace.regions import CALLBACK
+from atomsan.trace.regions import CALLBACK, RESUMED
 
 if TYPE_CHECKING:
     from atomsan.recorder.log._resolver import Resolver
 
 Message = list[Any]
+
+# Where an expression stands: first line, last line, first column, last column.
+Position = tuple[int, int, int, int]
 
 _READ_BYTES = 1 << 20
 
@@ -96,6 +100,8 @@ class SiteDefinition(NamedTuple):
     """The function whose closure variables are accessed here."""
     primitive: str = ""
     """What the source calls the primitive that is entered here."""
+    is_call: bool = False
+    """Whether it is an expression that called a function, and not one that is accessed."""
     node: int | None = None
     """The node of the function's flow summary that stands for it."""
     owner: int | None = None
@@ -137,6 +143,18 @@ class ModuleDefinition(NamedTuple):
     """Sites at which a primitive is used, and how (`Resolver.define_use`)."""
     sets: dict[str, list[str]]
     """The atomic sets that classes declare."""
+    call_site: Callable[[Position, str], SiteDefinition] | None = None
+    """Gives the site of a call by its position and the qualified name of the code that makes it, if the language has
+    such."""
+
+
+class _Module(NamedTuple):
+    """What a later definition may need of a module."""
+
+    first_site: int
+    functions: list[int]
+    """Their numbers in `Definitions.functions`."""
+    call_site: Callable[[Position, str], SiteDefinition] | None
 
 
 class Language(NamedTuple):
@@ -150,7 +168,7 @@ class Language(NamedTuple):
 
 class RegionLabel(NamedTuple):
     """A region as the trace names it. An entry function has a label of its own, of origin `outer`; so has one that is
-    called back."""
+    called back, and a generator that runs again."""
 
     name: str
     origin: str
@@ -184,6 +202,10 @@ def _directory(path: str | None) -> str:
         return os.path.join(os.path.realpath(path or os.getcwd()), "")
     except FileNotFoundError:  # it was removed: no file is in it
         return os.sep * 2
+
+
+def _first_site(module: _Module) -> int:
+    return module.first_site
 
 
 class Definitions:
@@ -227,8 +249,11 @@ class Definitions:
         self._regions: dict[RegionDefinition, int] = {}
         self._first_sites: dict[tuple[Any, ...], int] = {}
         self._loaded_functions = 0
+        self._modules: list[_Module] = []
+        """By their first sites."""
         self._adders: dict[str, Callable[..., None]] = {
             "module": self._add_module,
+            "call": self._add_call,
             "type": self._add_type,
             "name": self._add_name,
             "field": self._add_field,
@@ -334,6 +359,20 @@ class Definitions:
         for place, how in module.uses:
             self._resolver.define_use(first + place, how)
         self._loaded_functions += len(module.functions)
+        insort(self._modules, _Module(first, functions, module.call_site), key=_first_site)
+
+    def _add_call(self, number: int, near: int, position: Sequence[int], function: str) -> None:
+        """The site of a call, in the module that the site `near` is of."""
+        module = self._modules[max(bisect_right(self._modules, near, key=_first_site) - 1, 0)]
+        if module.call_site is None:
+            raise ValueError("calls have no sites in this language")
+        line, last_line, column, last_column = map(int, position)
+        site = module.call_site((line, last_line, column, last_column), str(function))
+        if site.owner is not None:
+            site = site._replace(owner=module.functions[site.owner])
+        shown = ("call", site.file, line, last_line, column, last_column, site.function)
+        self._resolver.define_call(number, self._first_sites.setdefault(shown, number))
+        self.sites[number] = site
 
     def _function(self, function: FunctionDefinition) -> int:
         """Its number: the same for a module that is loaded again."""
@@ -350,6 +389,7 @@ class Definitions:
                 self._label(label),
                 self._label(label._replace(origin="outer")),
                 self._label(label._replace(entered=CALLBACK)),
+                self._label(label._replace(entered=RESUMED)),
                 is_function=origin == "function",
                 has_loops=has_loops,
                 is_trampoline=is_trampoline,

@@ -192,8 +192,9 @@ class SymbolNames:
             self._add(self.symbols.sites, f"site {number}")
             return
         name = f"{site.file}:{site.line}:{site.column}"
-        if site.operation and name in self._taken["sites"]:
-            name = f"{name} ({site.operation})"
+        what = "call" if site.is_call else site.operation
+        if what and name in self._taken["sites"]:
+            name = f"{name} ({what})"
         symbol = self._add(self.symbols.sites, name)
         for field in ("file", "line", "column", "function", "text", "operation"):
             value = getattr(site, field)

@@ -7,7 +7,7 @@
 #ifndef ATOMSAN_FAST_PATHS_H
 #define ATOMSAN_FAST_PATHS_H
 
-#include "_callbacks.h"
+#include "_callers.h"
 #include "_probes.h"
 
 /* A field that an atomic set goes through (HOLDER) is none of these: it is for the full hook. */
@@ -366,9 +366,9 @@ static int fast_begin(PyObject *self, PyObject *receiver, PyObject *nothing) {
     Probe *p = (Probe *)self;
     Thread *t = mine;
     uint64_t about = 0;
-    uint32_t number = 0;
+    uint32_t number = 0, call = 0;
     if (is_live(t)) {
-        if (LIKELY(p->is_entry) && UNLIKELY(!is_called_plainly(p)) && !is_called_by_recorded(p)) {
+        if (LIKELY(p->is_entry) && UNLIKELY((call = plain_call(p)) == CALL_UNKNOWN)) {
             return slow_begin(self, receiver, nothing);
         }
         if (receiver != Py_None) {
@@ -380,7 +380,7 @@ static int fast_begin(PyObject *self, PyObject *receiver, PyObject *nothing) {
             }
         }
         t->site = p->site;
-        put(S, about, 0, RAW_WHAT(number, p->begin_site), RAW_WORD(t->number, RAW_BEGIN, 0, 0));
+        put(S, about, call, RAW_WHAT(number, p->begin_site), RAW_WORD(t->number, RAW_BEGIN, 0, 0));
         return 0;
     }
     return slow_begin(self, receiver, nothing);

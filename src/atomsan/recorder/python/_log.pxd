@@ -10,6 +10,9 @@ cpdef bint is_recording() noexcept
 cdef uint32_t current_thread() noexcept
 # From now on this OS thread runs that thread or task (asyncio steps, thread start). 0: nothing is logged for it.
 cdef void set_current_thread(uint32_t number) noexcept
+# A task's step is run by this frame: it and those below are no callers of what the task calls. NULL: there is no such
+# frame. Gives the one before.
+cdef const void *set_base(const void *frame) noexcept
 # A number for a thread or task that is about to start; its name is defined with it. `name` is a text, or a pair of the
 # name and the kind ("thread" or "task"). Whoever starts it logs its RAW_THREAD; only a thread that was registered
 # because it asked has that logged for it.

@@ -5,6 +5,9 @@ from _typeshed import WriteableBuffer
 
 from atomsan.types import Scheduler
 
+class SiteNumbers:
+    def take(self, count: int) -> int: ...
+
 def make_ring(memory: WriteableBuffer) -> None: ...
 def map_ring(descriptor: int, size: int) -> memoryview: ...
 def attach(

@@ -581,6 +581,13 @@ cdef void set_current_thread(uint32_t number) noexcept:
     thread.number = number
 
 
+cdef const void *set_base(const void *frame) noexcept:
+    cdef Thread *thread = this_thread()
+    cdef const void *before = thread.base
+    thread.base = frame
+    return before
+
+
 cdef Thread *thread_here() noexcept:
     return this_thread()
 
@@ -687,6 +694,23 @@ cdef list type_message(uint32_t number, object cls):
     mro = type.__dict__["__mro__"].__get__(cls)
     bases = [type.__dict__["__qualname__"].__get__(base) for base in mro[1 : len(mro) - 1]]
     return ["type", number, module if isinstance(module, str) else "", qualname, *([bases] if bases else [])]
+
+
+# --- sites ----------------------------------------------------------------------------------------------------------
+
+cdef class SiteNumbers:
+    """Gives out the numbers of sites. To take some is one step, whichever threads do it."""
+
+    cdef uint32_t next
+
+    def __cinit__(self):
+        self.next = 1
+
+    def take(self, uint32_t count):
+        """The first of so many numbers in a row."""
+        cdef uint32_t first = self.next
+        self.next += count
+        return first
 
 
 # --- instrumented modules -------------------------------------------------------------------------------------------

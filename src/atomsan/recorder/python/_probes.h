@@ -43,13 +43,15 @@ typedef struct Probe {
     PyObject *function;    /* call: what `name` is, once that is known. aug_attr: what is added where it is not given */
     union {
         uint64_t steps;        /* argument, call, and others that have steps */
-        PyCodeObject *caller;  /* is_entry: the recorded code that called it last. Borrowed: no such code has died since */
+        const void *called_from;   /* is_entry: the instruction of recorded code that called it last, at `call_site`.
+                                    * No such code has died since, so it is in no other code */
     };
     uint16_t does;         /* call */
     uint16_t is_raw;       /* call: object.__setattr__ and the like, which do what they say whatever the class defines */
     uint16_t is_append;    /* late_method: of this name */
     uint16_t is_entry;     /* begin, resume, span: of a function. Who called it matters */
     uint16_t subtracts;    /* aug_attr: what it is given */
+    uint32_t call_site;    /* is_entry */
     Found found[2];        /* the types that were met last */
 } Probe;
 

@@ -24,8 +24,8 @@ from libc.string cimport memset
 from atomsan.recorder.python cimport _log
 from atomsan.recorder.python._writer cimport RAW_WHAT, RAW_WORD, State, Thread, put, put_access
 from atomsan.recorder.log._raw cimport (
-    FLAG_AUGMENTED, FLAG_CALLED_BACK, FLAG_CLASS, FLAG_KNOWN, KEY_FIELD, KEY_HASH, KEY_INDEX, KEY_NUMBER, KEY_OBJECT,
-    KEY_STRUCTURE, KEY_WHOLE, RAW_ALIAS, RAW_BEGIN, RAW_END, RAW_FIELD, RAW_HOLDS, RAW_READ, RAW_WRITE,
+    FLAG_AUGMENTED, FLAG_CALLED_BACK, FLAG_CLASS, FLAG_KNOWN, FLAG_RESUMED, KEY_FIELD, KEY_HASH, KEY_INDEX, KEY_NUMBER,
+    KEY_OBJECT, KEY_STRUCTURE, KEY_WHOLE, RAW_ALIAS, RAW_BEGIN, RAW_END, RAW_FIELD, RAW_HOLDS, RAW_READ, RAW_WRITE,
 )
 from atomsan.source.effects import CALLS, EFFECTS
 from atomsan.source.plan import KINDS as KIND_NAMES
@@ -115,10 +115,12 @@ cdef extern from "_fast_paths.h":
     PyObject *new_span(Probe *probe)
     PyObject *viewed(PyObject *view)
     int ready_code_marks()
-    int mark_recorded_code "mark_recorded"(PyObject *code)
-    bint is_called_plainly(Probe *probe)
-    bint is_called_by_recorded(Probe *probe)
-    bint is_called_back()
+    int mark_recorded_code "mark_recorded"(PyObject *code, uint32_t module)
+    void forget_callers()
+    uint32_t plain_call(Probe *probe)
+    uint32_t find_call(int *is_callback)
+    uint32_t CALL_UNKNOWN, NO_CALL_SITE
+    uint32_t (*number_of_call)(PyObject *caller, int instruction, uint32_t module) noexcept
     int (*is_invoked_by_name)(PyObject *caller, int instruction, PyObject *called) noexcept
     bint LIKELY(bint)
     bint UNLIKELY(bint)
@@ -537,9 +539,12 @@ def is_instrumented(code):
     return False
 
 
-def mark_recorded(code):
-    """This code and what is in it is recorded, also where there are no probes: what it calls is not called back."""
-    if mark_recorded_code(<PyObject *>code) < 0:
+def mark_recorded(code, first_site):
+    """This code and what is in it is recorded, also where there are no probes: what it calls is not called back.
+
+    `first_site` is that of its module.
+    """
+    if mark_recorded_code(<PyObject *>code, first_site) < 0:
         raise SystemError("cannot mark code")
     return code
 
@@ -548,6 +553,13 @@ def set_invokes(function):
     """`function(caller, instruction, called)` says whether code invokes other code by its name there. None: it does not."""
     global invokes
     invokes = function
+
+
+def set_call_sites(function):
+    """`function(caller, instruction, site)` numbers the site of a call that code makes; 0: it has none. `site` is one of
+    the same module. None: no call has a site."""
+    global call_sites
+    call_sites = function
 
 
 def set_dynamic(function):
@@ -567,6 +579,7 @@ cdef void forget_types() noexcept:
     list_number = dict_number = cells_number = 0
     forget_found()
     forget_held()
+    forget_callers()
 
 
 S = _log.state()
@@ -589,6 +602,7 @@ slow_store_name = store_name
 slow_begin = begin
 slow_end = end
 is_invoked_by_name = ask_session
+number_of_call = ask_for_site
 if ready_code_marks() < 0:
     raise SystemError("no room for marks of code")
 ready_types()

@@ -25,9 +25,12 @@ from libc.string cimport strcmp
 
 from atomsan.recorder.python._log cimport (
     call_hidden, called_from_instrumented_code, current_site, current_thread, define, is_instrumented_namespace,
-    is_recording, log_after, log_free, log_record, name_number, namespaces, new_thread, set_current_thread,
+    is_recording, log_after, log_free, log_record, name_number, namespaces, new_thread, set_base, set_current_thread,
 )
 from atomsan.recorder.log._raw cimport *
+
+cdef extern from "_frames.h":
+    const void *frame_here()
 
 
 cdef extern from "Python.h":

@@ -19,6 +19,7 @@ typedef struct {
     uint64_t live;     /* the same, if `number` is not 0: is that of the State while events of this thread are logged */
     uint32_t number;   /* the thread or task that runs; 0: it is not recorded */
     uint32_t site;     /* of the last probe */
+    const void *base;  /* the frame that runs a step of the task: it and those below belong to others; NULL: none */
 } Thread;
 
 typedef struct State {

@@ -10,6 +10,7 @@ cdef extern from "_writer.h":
         uint64_t live
         uint32_t number
         uint32_t site
+        const void *base
 
     ctypedef struct State:
         int on

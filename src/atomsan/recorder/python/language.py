@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from atomsan.recorder.log.definitions import (
     FunctionDefinition,
     Language,
     ModuleDefinition,
+    Position,
     RegionDefinition,
     SiteDefinition,
     SiteLinks,
@@ -33,6 +35,9 @@ _ENTERING = frozenset({"with", "await"})
 # Probes that stand in statements of their own, never inside the right side of an assignment. (A name can, through `:=`,
 # but hardly ever does; and then the assignment's region ends a little early.)
 _STATEMENTS = frozenset({"store_attr", "store_name", "store_cell", "aug_attr", "aug_item", "with"})
+
+# How the qualified name of a comprehension's code ends.
+_COMPREHENSION = re.compile(r"(?:(?:\.<locals>)?\.|^)<(?:listcomp|setcomp|dictcomp|genexpr)>$")
 
 
 def read_module(definition: Mapping[str, Any], shown: Callable[[str], str]) -> ModuleDefinition:
@@ -82,7 +87,77 @@ def read_module(definition: Mapping[str, Any], shown: Callable[[str], str]) -> M
     defined = [
         FunctionDefinition(f"{module}:{name}", int(line), str(summary)) for name, line, _, summary in plan["functions"]
     ]
-    return ModuleDefinition(defined, regions, sites, uses, sets)
+    calls = _Calls(file, lines, plan["functions"], owners, normal)
+    return ModuleDefinition(defined, regions, sites, uses, sets, calls.site)
+
+
+class _Calls:
+    """Makes the sites of calls in a module, each when it is met."""
+
+    def __init__(
+        self,
+        file: str,
+        lines: Sequence[str],
+        functions: Sequence[Any],
+        owners: Sequence[int],
+        normal: Callable[[int, int], str | None],
+    ) -> None:
+        self._file = file
+        self._lines = lines
+        self._functions = functions
+        self._owners = owners
+        self._normal = normal
+        self._by_name: dict[str, list[int]] = {}
+        """The functions of each qualified name, by their lines: a getter and its setter share one."""
+        for number in sorted(range(len(functions)), key=lambda number: int(functions[number][1])):
+            self._by_name.setdefault(str(functions[number][0]), []).append(number)
+        self._nodes: dict[int, dict[str, int]] = {}
+        """Of the functions that were asked for: the nodes of their summaries that can call something, by position."""
+
+    def site(self, position: Position, code: str) -> SiteDefinition:
+        line, last_line, column, last_column = position
+        function, node = self._place(line, f"{line}:{column}:{last_line}:{last_column}", _function_of(code))
+        return SiteDefinition(
+            file=self._file,
+            line=max(line, 0),
+            column=max(column, 0),
+            function=_function_of(code) if function is None else str(self._functions[function][0]),
+            text=self._lines[line - 1].strip() if 0 < line <= len(self._lines) else "",
+            operation=None,
+            expression="",
+            is_call=True,
+            node=node,
+            owner=None if function is None else self._owners[function],
+            normal=self._normal,
+        )
+
+    def _place(self, line: int, position: str, name: str) -> tuple[int | None, int | None]:
+        """The function of this name that has the position, and the node there; else the last one that starts before."""
+        named = self._by_name.get(name, ())
+        before = [number for number in named if int(self._functions[number][1]) <= line]
+        for number in reversed(before):
+            node = self._calls_of(self._owners[number]).get(position)
+            if node is not None:
+                return number, int(node)
+        return (before or named or (None,))[-1], None
+
+    def _calls_of(self, function: int) -> dict[str, int]:
+        known = self._nodes.get(function)
+        if known is None:
+            summary = str(self._functions[function][3])
+            try:
+                known = json.loads(summary).get("calls", {}) if summary else {}
+            except RecursionError:  # it is damaged
+                known = {}
+            self._nodes[function] = known
+        return known
+
+
+def _function_of(code: str) -> str:
+    """The function that code is of, by its qualified name: that of a comprehension is of the function around it."""
+    while (found := _COMPREHENSION.search(code)) is not None:
+        code = code[: found.start()] or "<module>"
+    return code
 
 
 def _owners(functions: Any) -> list[int]:

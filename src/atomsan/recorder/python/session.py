@@ -23,7 +23,7 @@ from atomsan.source.cache import CodeCache
 from atomsan.source.compiler_warnings import CompilerWarnings
 from atomsan.source.field_paths import globs_pattern, hops
 from atomsan.source.instrument import bind, compile_instrumented
-from atomsan.source.invocations import Invocations, is_invoked_by, position_of
+from atomsan.source.invocations import Invocations, Position, is_invoked_by, position_of
 from atomsan.source.loading import Adapter, ImportHook, Preparation
 from atomsan.source.selection import OURSELVES, Decision, Selection
 
@@ -56,7 +56,10 @@ class Session:
         """Code for each text that the program gave to `exec`: a text is rewritten, and sent to the reader, once."""
         self._invocations: dict[str, Invocations | None] = {}
         """By file, where calls came by a library."""
-        self._next_site = 1
+        self._sites = _log.SiteNumbers()
+        self._call_sites: dict[tuple[int, Position, str], int] = {}
+        """By a site of the module, the position and the function: an expression is sent to the reader once, however
+        often its code is made."""
         self._undo = ExitStack()
         self.hook = ImportHook(
             Selection(options.include, options.omit, options.project),
@@ -81,6 +84,8 @@ class Session:
             undo.callback(_probes.set_dynamic, None)
             _probes.set_invokes(self._invokes)
             undo.callback(_probes.set_invokes, None)
+            _probes.set_call_sites(self._call_site)
+            undo.callback(_probes.set_call_sites, None)
             _probes.set_awaited(_sync.awaited)
             undo.callback(_probes.set_awaited, None)
             undo.callback(_probes.follow_nothing)
@@ -118,7 +123,7 @@ class Session:
 
     def rewritten(self, source: bytes, module: str, file: str, prepared: Preparation | None = None) -> CodeType | None:
         """The code to run in place of this source, or None if it has to run as it is."""
-        return self._rewritten(_Loaded(source, module, file, prepared, []))
+        return self._rewritten(_Loaded(source, module, file, prepared))
 
     def _rewritten(self, loaded: _Loaded, *, is_main: bool = False) -> CodeType | None:
         source, file = loaded.source, loaded.file
@@ -132,15 +137,15 @@ class Session:
             # a defect of ours must not be the program's
             self._failed(file, f"{type(error).__name__}: {error}")
             return None
-        loaded.probes.extend(self._probes_for(plan, _text(source)))
-        self._sources[file] = loaded
+        probes = self._probes_for(plan, _text(source))
+        self._sources[file] = loaded._replace(probes=probes)
         self._invocations.pop(file, None)
-        return _bound(code, loaded.probes)
+        return _bound(code, probes)
 
     def rewritten_main(self, source: bytes, module: str, file: str) -> CodeType | None:
         """The same for the program's main file, which the user asked to run: only `omit` keeps it out."""
         decision = self.hook.decide(module, file, is_main=True)
-        return self._rewritten(_Loaded(source, module, file, None, []), is_main=True) if decision.selected else None
+        return self._rewritten(_Loaded(source, module, file), is_main=True) if decision.selected else None
 
     def _compiled(
         self, loaded: _Loaded, entries: frozenset[tuple[str, int]] = frozenset(), *, is_main: bool = False
@@ -161,14 +166,12 @@ class Session:
                 self._cache.store(name, *known)
         return known
 
-    def _probes_for(self, plan: Plan, source: str) -> list[Any]:
+    def _probes_for(self, plan: Plan, source: str) -> _ModuleProbes:
         """The probes of a plan, which is sent to the reader of the log first."""
         self._follow(_hops_of(plan))
-        first = self._next_site
-        self._next_site += len(plan.probes)
+        first = self._sites.take(max(len(plan.probes), 1))  # by its first site a module is known, if it has any or none
         self._send(["module", {"first_site": first, "plan": plan._asdict(), "source": source}])
-        probes: list[Any] = _probes.make_probes(plan, first)
-        return probes
+        return _ModuleProbes(first, _probes.make_probes(plan, first))
 
     def _follow(self, fields: Sequence[tuple[str, str]]) -> None:
         """From now on, record what these fields hold."""
@@ -196,7 +199,7 @@ class Session:
     def _with_loops(self, code: CodeType) -> CodeType:
         """The code of an entry function, with its loops as regions; the same code if it has to stay."""
         loaded = self._sources.get(code.co_filename)
-        if loaded is None or not _probes.is_instrumented(code):
+        if loaded is None or loaded.probes is None or not _probes.is_instrumented(code):
             return code
         entries = frozenset({(code.co_qualname, code.co_firstlineno)})
         whole, _ = self._compiled(loaded, entries)
@@ -215,6 +218,19 @@ class Session:
                 self._invocations[file] = None
         known = self._invocations[file]
         return known is not None and is_invoked_by(called, known.at(position_of(caller, instruction)))
+
+    def _call_site(self, caller: CodeType, instruction: int, site: int) -> int:
+        """The number of the site of a call: the expression at this instruction. 0: it has no place in the source."""
+        position = position_of(caller, instruction)
+        if None in position:
+            return 0
+        call = (site, position, caller.co_qualname)
+        number = self._call_sites.get(call)
+        if number is None:
+            number = self._sites.take(1)
+            self._send(["call", number, site, position, caller.co_qualname])
+            self._call_sites[call] = number
+        return number
 
     def _dynamic(self, text: str | bytes, mode: str, namespace: dict[str, Any], flags: int) -> Any:
         """Code for a text that the program is about to run, or the text itself if it has to run as it is."""
@@ -239,19 +255,26 @@ class Session:
         return code
 
 
+class _ModuleProbes(NamedTuple):
+    """The probes in the code of a module, and the number of its first site."""
+
+    first_site: int
+    probes: list[Any]
+
+
 class _Loaded(NamedTuple):
     """The source of a file that was loaded, and the probes in its code."""
 
     source: bytes
     module: str
     file: str
-    prepared: Preparation | None
-    probes: list[Any]
+    prepared: Preparation | None = None
+    probes: _ModuleProbes | None = None
 
 
-def _bound(code: CodeType, probes: Sequence[Any]) -> CodeType:
+def _bound(code: CodeType, probes: _ModuleProbes) -> CodeType:
     """The code with its probes. What it calls is known not to be called back."""
-    return _probes.mark_recorded(bind(code, probes.__getitem__))
+    return _probes.mark_recorded(bind(code, probes.probes.__getitem__), probes.first_site)
 
 
 def _hops_of(plan: Plan) -> Sequence[tuple[str, str]]:

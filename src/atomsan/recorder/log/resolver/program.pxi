@@ -19,6 +19,7 @@ cdef enum:
     SITE_ENTERS = 4       # what another site read is a primitive that is entered or awaited here
     SITE_USED = 8         # what is read here may be a primitive, of which a method is called next
     SITE_MAKES = 16       # what is stored here is a primitive that was made for it
+    SITE_CALL = 32        # an expression that called a function
 
 # No more than so many are believed: a damaged definition must not take all memory.
 cdef enum: MOST_NUMBERS = 1 << 28
@@ -36,6 +37,7 @@ cdef struct Region:
     uint32_t label        # what it is called: a number that `definitions.py` knows
     uint32_t outer_label  # the same for an entry function
     uint32_t back_label   # and for one that is called back
+    uint32_t resumed_label    # and for a generator that runs again
     uint8_t flags
 
 cdef struct Program:
@@ -78,7 +80,7 @@ cdef void take_over_program(Program *program, Program *other) noexcept nogil:
 
 cdef uint32_t add_region(Program *program, Region region) except? 0xFFFFFFFF:
     """One more region; returns its number."""
-    cdef uint32_t most = max(region.label, region.outer_label, region.back_label)
+    cdef uint32_t most = max(region.label, region.outer_label, region.back_label, region.resumed_label)
     cdef size_t i, before = program.label_room
     if most >= MOST_NUMBERS:
         raise ValueError("more than 268435455 labels")
@@ -130,6 +132,10 @@ cdef inline uint64_t name_hash(const Program *program, uint64_t number) noexcept
 
 cdef inline uint32_t region_of(const Program *program, uint32_t site) noexcept nogil:
     return program.sites[site].region if site < program.site_count else NONE
+
+
+cdef inline bint is_call(const Program *program, uint64_t site) noexcept nogil:
+    return site < program.site_count and program.sites[site].flags & SITE_CALL != 0
 
 
 cdef inline uint32_t annotation(const Program *program, uint64_t number) noexcept nogil:

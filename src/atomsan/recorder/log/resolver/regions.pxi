@@ -17,7 +17,7 @@ cdef inline int begins_as_usual(State *s, const RawRecord *r, Thread *t) except 
     """What `begin` does for a function that is called by another one, if it was met before. 0: it is not that."""
     cdef Site *site
     cdef Region *region
-    cdef uint32_t symbol
+    cdef uint32_t symbol, at
     cdef Open *o
     if t.awaits_entry or r.flags & FLAG_CALLED_BACK or t.depth == t.room or not 0 < r.site < s.program.site_count:
         return 0
@@ -25,8 +25,9 @@ cdef inline int begins_as_usual(State *s, const RawRecord *r, Thread *t) except 
     if site.region == NONE or site.symbol == NONE:
         return 0
     region = s.program.regions + site.region
-    symbol = s.program.label_symbols[region.label]
-    if symbol == NONE:
+    symbol = s.program.label_symbols[region.resumed_label if r.flags & FLAG_RESUMED else region.label]
+    at = s.program.sites[r.key].symbol if is_call(&s.program, r.key) else site.symbol
+    if symbol == NONE or at == NONE:
         return 0
     o = t.open + t.depth
     o.symbol, o.region, o.site, o.opened, o.is_trampoline = symbol, site.region, r.site, BY_PLAN, False
@@ -34,7 +35,7 @@ cdef inline int begins_as_usual(State *s, const RawRecord *r, Thread *t) except 
     o.may_be_atomic = region.flags & REGION_OUTER == 0
     t.atomics += o.may_be_atomic
     t.depth += 1
-    put(&s.events, t.symbol, BEGIN, symbol, site.symbol)
+    put(&s.events, t.symbol, BEGIN, symbol, at)
     return 1
 
 
@@ -91,14 +92,18 @@ cdef int open_region(
 ) except -1 nogil:
     cdef Thread *t = s.threads.rows + r.thread
     cdef Open *o
-    cdef uint32_t symbol
-    cdef bint is_back
+    cdef uint32_t symbol, site = r.site
+    cdef uint16_t flags = 0
     if region == NONE:
         s.dropped.strange += 1
         return 0
-    # where nothing is open, there is nothing that it could be called back from
-    is_back = opened == BY_PLAN and r.flags & FLAG_CALLED_BACK and t.depth
-    symbol = region_symbol(s, region, as_outer, is_back)
+    if opened == BY_PLAN:
+        flags = r.flags
+        if not t.depth:
+            flags &= ~FLAG_CALLED_BACK   # there is nothing that it could be called back from
+        if is_call(&s.program, r.key):
+            site = <uint32_t> r.key
+    symbol = region_symbol(s, region, as_outer, flags)
     if t.depth == t.room:
         t.open = <Open *> resized(t.open, (2 * t.room + 8) * sizeof(Open))
         t.room = 2 * t.room + 8
@@ -109,7 +114,7 @@ cdef int open_region(
     t.atomics += o.may_be_atomic
     t.depth += 1
     t.trampolines += is_trampoline
-    emit(s, r.thread, BEGIN, symbol, site_symbol(s, r.site))
+    emit(s, r.thread, BEGIN, symbol, site_symbol(s, site))
     if opened == BY_ASSIGNMENT:
         t.assignments += 1
         settle(t)

@@ -89,9 +89,16 @@ cdef uint32_t thread_symbol(State *s, uint32_t number) except? 0xFFFFFFFF nogil:
     return t.symbol
 
 
-cdef uint32_t region_symbol(State *s, uint32_t number, bint as_outer, bint is_back) except? 0xFFFFFFFF nogil:
+cdef uint32_t region_symbol(State *s, uint32_t number, bint as_outer, uint16_t flags) except? 0xFFFFFFFF nogil:
+    """`flags`: those of its begin that say how it is entered."""
     cdef Region *region = s.program.regions + number
-    cdef uint32_t label = region.outer_label if as_outer else region.back_label if is_back else region.label
+    cdef uint32_t label = region.label
+    if as_outer:
+        label = region.outer_label
+    elif flags & FLAG_RESUMED:
+        label = region.resumed_label
+    elif flags & FLAG_CALLED_BACK:
+        label = region.back_label
     if s.program.label_symbols[label] == NONE:
         add_number(&s.symbols.new_regions, label)
         s.program.label_symbols[label] = s.symbols.regions

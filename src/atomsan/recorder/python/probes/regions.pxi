@@ -28,9 +28,9 @@ cdef int begin(PyObject *self, PyObject *receiver, PyObject *nothing) noexcept:
     cdef Probe *probe = <Probe *>self
     cdef Thread *thread
     cdef uint64_t about = 0
-    cdef uint32_t number = 0, flags
+    cdef uint32_t number = 0, flags = 0, call
     if S.on:
-        flags = flags_of_call(probe)
+        call = call_of(probe, &flags)
         if receiver != Py_None:
             if matches(&probe.found[0], Py_TYPE(receiver)):
                 number = probe.found[0].number
@@ -41,15 +41,39 @@ cdef int begin(PyObject *self, PyObject *receiver, PyObject *nothing) noexcept:
         if thread != NULL:
             if about:
                 mark_seen(S, about)
-            put(S, about, 0, RAW_WHAT(number, probe.begin_site), RAW_WORD(thread.number, RAW_BEGIN, 0, flags))
+            put(S, about, call, RAW_WHAT(number, probe.begin_site), RAW_WORD(thread.number, RAW_BEGIN, 0, flags))
     return 0
 
 
-cdef inline uint32_t flags_of_call(Probe *probe) noexcept:
-    """Of a begin. Other threads may run."""
-    if not probe.is_entry or is_called_plainly(probe) or is_called_by_recorded(probe) or not is_called_back():
+cdef inline uint32_t call_of(Probe *probe, uint32_t *flags) noexcept:
+    """The site of the call that begins a function, or 0. Sets a flag if it is called back. Other threads may run."""
+    cdef uint32_t site
+    cdef int is_callback
+    if not probe.is_entry:
         return 0
-    return FLAG_CALLED_BACK
+    site = plain_call(probe)
+    if site == CALL_UNKNOWN:
+        site = find_call(&is_callback)
+        if is_callback:
+            flags[0] |= FLAG_CALLED_BACK
+    return site
+
+
+cdef object call_sites = None
+
+
+cdef uint32_t ask_for_site(PyObject *caller, int instruction, uint32_t module) noexcept:
+    cdef PyObject *result
+    cdef bint is_interrupted
+    cdef uint32_t site
+    if call_sites is None:
+        return 0
+    result = _log.call_hidden(call_sites, (<object>caller, instruction, module), &is_interrupted)
+    if result == NULL:
+        return 0
+    site = <uint32_t>PyLong_AsSsize_t(result)
+    Py_DECREF(result)
+    return site or NO_CALL_SITE
 
 
 cdef object invokes = None
@@ -80,35 +104,35 @@ cdef uint32_t receiver_number(Probe *probe, PyObject *receiver) noexcept:
     return number
 
 
-cdef inline void log_region(Probe *probe, uint32_t op) noexcept:
+cdef inline void log_region(Probe *probe, uint32_t op, uint32_t flags) noexcept:
     cdef Thread *thread
-    cdef uint32_t flags
+    cdef uint32_t call
     if S.on:
-        flags = flags_of_call(probe) if op == RAW_BEGIN else 0
+        call = call_of(probe, &flags) if op == RAW_BEGIN else 0
         thread = ready(probe.site, 1)
         if thread != NULL:
-            put(S, 0, 0, RAW_WHAT(0, probe.begin_site), RAW_WORD(thread.number, op, 0, flags))
+            put(S, 0, call, RAW_WHAT(0, probe.begin_site), RAW_WORD(thread.number, op, 0, flags))
 
 
 cdef int end(PyObject *self, PyObject *key, PyObject *nothing) noexcept:
-    log_region(<Probe *>self, RAW_END)
+    log_region(<Probe *>self, RAW_END, 0)
     return 0
 
 
 cdef PyObject *suspend(PyObject *self, PyObject *obj) noexcept:
-    log_region(<Probe *>self, RAW_END)
+    log_region(<Probe *>self, RAW_END, 0)
     return new_ref(obj)
 
 
 cdef PyObject *resume(PyObject *self, PyObject *obj) noexcept:
-    log_region(<Probe *>self, RAW_BEGIN)
+    log_region(<Probe *>self, RAW_BEGIN, FLAG_RESUMED)
     return new_ref(obj)
 
 
 cdef PyObject *span(PyObject *self, PyObject *obj) noexcept:
     cdef PyObject *made = new_span(<Probe *>self)
     if made != NULL:
-        log_region(<Probe *>self, RAW_BEGIN)
+        log_region(<Probe *>self, RAW_BEGIN, 0)
     return made
 
 

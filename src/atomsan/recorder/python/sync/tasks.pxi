@@ -212,6 +212,7 @@ cdef PyObject *run_step(
     cdef PyObject *outer_task = running_task
     cdef PyObject *result
     cdef uint32_t outer = thread_here()
+    cdef const void *outer_base
     if loop != NULL:
         track(loop)
         entry = find(task)
@@ -224,7 +225,9 @@ cdef PyObject *run_step(
     if waker != NULL and log_done(waker) == 0:
         empty_waker = waker
     running_task = task
+    outer_base = set_base(frame_here())
     result = call_original(watched, args, nargsf, kwnames)
+    set_base(outer_base)
     running_task = outer_task
     empty_waker = NULL
     Py_XDECREF(waker)

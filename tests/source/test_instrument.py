@@ -308,7 +308,7 @@ def test_probe_rows_have_names_texts_and_feeding_probes() -> None:
     items = plan.probes.index(rows["load_attr", "items"])
     assert rows["load_attr", "_A__own"].text == "self"
     first = plan.probes.index(next(row for row in plan.probes if row.name == "items"))
-    assert rows["item", "__setitem__"]._replace(line=0, column=0) == Probe(
+    assert rows["item", "__setitem__"]._replace(line=0, column=0, node=-1) == Probe(
         "item", 0, 0, 2, "__setitem__", "d", -1, first
     )
     assert rows["keyed_method", "pop"].feeds == first

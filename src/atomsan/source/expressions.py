@@ -371,7 +371,7 @@ class ExpressionRewriter(Rewriter):
     def _lambda(self, node: ast.Lambda) -> ast.expr:
         self._defaults(node.args)
         is_trivial = is_trivial_lambda(node.body) or self.scopes.of[node].is_generator
-        before = self._enter(node, "<lambda>", has_summary=not is_trivial)
+        before = self._enter(node, "<lambda>")
         if not is_trivial:
             self._enclosing.region = self._region(
                 "", "function", node, flow=self._flow(node.body, self._scope.receivers)

@@ -10,11 +10,16 @@ from atomsan.source import positions, probe_nodes
 from atomsan.source.call_flow import call_flow
 from atomsan.source.effects import VIEWS
 from atomsan.source.escape_analysis import private_names
+from atomsan.source.flow_summaries import flow_summaries
 from atomsan.source.plan import Function, Probe, Region
 from atomsan.source.scopes import CLASS, FUNCTION, FunctionNode, Scope, Scopes, mangled
 
 _TEXT_LENGTH = 80
-_EMPTY = "{}"
+
+# Probes that are about code, not about an expression in it.
+_MARKS = frozenset({"cells", "begin", "end", "span"})
+# Probes of what is done with a value, at the position of the value.
+_TAPS = frozenset({"argument", "iterate", "unpack", "truth", "with"})
 
 
 class Enclosing:
@@ -44,10 +49,11 @@ class Rewriter:
 
     def __init__(self, tree: ast.AST, lines: list[bytes], module: str, entries: frozenset[tuple[str, int]]) -> None:
         self.probes: list[Probe] = []
-        self.functions: list[Function] = [Function("<module>", 1, summary=_EMPTY)]
         self.regions: list[Region] = []
         self.sets: list[tuple[str, ...]] = []
         self.scopes = Scopes(tree)
+        self._flows = flow_summaries(tree, self.scopes)
+        self.functions: list[Function] = [Function("<module>", 1, summary=self._flows.of[tree])]
         self._lines = lines
         self._module = module
         self._entries = entries
@@ -75,8 +81,15 @@ class Rewriter:
         step: str = "",
     ) -> int:
         at = (node.lineno, node.col_offset, self._enclosing.function)
-        self.probes.append(Probe(kind, *at, name, text, region, feeds, -1, step))
+        self.probes.append(Probe(kind, *at, name, text, region, feeds, self._flow_node(kind, node), step))
         return len(self.probes) - 1
+
+    def _flow_node(self, kind: str, node: ast.AST) -> int:
+        """The node of the flow summary that stands for a probe."""
+        if kind in _MARKS:
+            return -1
+        number = self._flows.taps.get(node) if kind in _TAPS else None
+        return self._flows.nodes.get(node, -1) if number is None else number
 
     def _text(self, node: ast.expr) -> str:
         """The source of an expression, on one line."""
@@ -207,14 +220,12 @@ class Rewriter:
 
     # Places
 
-    def _enter(
-        self, node: FunctionNode | ast.Lambda | ast.ClassDef, name: str, *, has_summary: bool = True
-    ) -> tuple[Scope, Enclosing, Any]:
+    def _enter(self, node: FunctionNode | ast.Lambda | ast.ClassDef, name: str) -> tuple[Scope, Enclosing, Any]:
         before = (self._scope, self._enclosing, self._stored)
         around = self._enclosing
         is_global = not isinstance(node, ast.Lambda) and self._mangled(name) in self._scope.globals
         qualname = name if is_global else around.inner_prefix + name
-        self.functions.append(Function(qualname, node.lineno, around.function, _EMPTY if has_summary else ""))
+        self.functions.append(Function(qualname, node.lineno, around.function, self._flows.of.get(node, "")))
         inner = f"{qualname}." if isinstance(node, ast.ClassDef) else f"{qualname}.<locals>."
         self._enclosing = Enclosing(len(self.functions) - 1, qualname, node, inner)
         self._scope = self.scopes.of[node]

@@ -165,7 +165,9 @@ class StatementRewriter(ExpressionRewriter):
     def _augmented_name(self, node: ast.AugAssign, target: ast.Name) -> ast.stmt:
         """`NAME = P[IADD(P[NAME], v)]`."""
         region = self._region("statement", "statement", node)
-        read = self._load_name(positions.copy(ast.Name(target.id, probe_nodes.LOAD), target), region)
+        name = positions.copy(ast.Name(target.id, probe_nodes.LOAD), target)
+        self._flows.nodes[name] = self._flows.nodes[target]
+        read = self._load_name(name, region)
         constant = operation_placeholder(_INPLACE[type(node.op)])
         call = probe_nodes.call(constant, [read, self._expr(node.value)], [], node)
         return positions.copy(ast.Assign([target], self._stored_value(target, call, region)), node)
@@ -314,11 +316,18 @@ class StatementRewriter(ExpressionRewriter):
         for keyword in node.keywords:
             keyword.value = self._expr(keyword.value)
         if self._probed(node.name) is not None:
-            self._stored.append((probe_nodes.one_line(node), node.name))
+            self._stored.append((self._one_line(node), node.name))
         before = self._enter(node, node.name)
         node.body = self._block(node.body)
         self._leave(before)
         return node
+
+    def _one_line(self, node: FunctionNode | ast.ClassDef) -> ast.stmt:
+        """Where the name of a definition is stored."""
+        place = probe_nodes.one_line(node)
+        if node in self._flows.nodes:
+            self._flows.nodes[place] = self._flows.nodes[node]
+        return place
 
     def _marked(self, node: FunctionNode | ast.ClassDef, decorator: str) -> Iterator[tuple[str, list[str]]]:
         """The arguments of an annotation: its `name`, if it has one, and its texts."""
@@ -337,7 +346,7 @@ class StatementRewriter(ExpressionRewriter):
         node.decorator_list = self._exprs(node.decorator_list)
         self._defaults(node.args)
         if self._probed(node.name) is not None:
-            self._stored.append((probe_nodes.one_line(node), node.name))
+            self._stored.append((self._one_line(node), node.name))
         before = self._enter(node, node.name)
         start = int(ast.get_docstring(node, clean=False) is not None)
         body = node.body[start:]

@@ -1,0 +1,307 @@
+"""State of the walk over one function that makes its flow summary: variables, conditions, loops, statements."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from atomsan.source.flow_facts import Resolve
+from atomsan.source.flow_graph import NOTHING, FlowGraph, Values
+from atomsan.source.scopes import CLASS, COMPREHENSION, FUNCTION, OWN, Scope, Scopes, mangled
+
+Place = ast.expr | ast.stmt
+Variables = dict[str, Values]
+
+
+class ModuleFlows:
+    """What the summaries of a module share."""
+
+    def __init__(self, scopes: Scopes) -> None:
+        self.scopes = scopes
+        self.nodes: dict[ast.AST, int] = {}
+        """By syntax node: its node in the summary of its function."""
+        self.taps: dict[ast.AST, int] = {}
+        """The same for what is done with its value: iterated, unpacked, tested, entered, given to a function."""
+        self.waiting: list[ast.AST] = []
+        """Functions, classes and lambdas whose summaries are still to be made."""
+        self._inside: dict[Scope, list[Scope]] = {}
+        for scope in scopes.of.values():
+            if scope.parent is not None:
+                self._inside.setdefault(scope.parent, []).append(scope)
+
+    def captured(self, inner: Scope, of: Scope) -> set[str]:
+        """The variables of one scope that another inside it uses."""
+        names = {name for name in inner.uses | inner.nonlocals if inner.owner(name) is of}
+        return names.union(*(self.captured(scope, of) for scope in self._inside.get(inner, ())))
+
+    def rebound(self, inner: Scope, of: Scope) -> set[str]:
+        """Those that it binds."""
+        names = {name for name in inner.nonlocals if inner.owner(name) is of}
+        return names.union(*(self.rebound(scope, of) for scope in self._inside.get(inner, ())))
+
+
+class Loop:
+    """A loop that is being walked."""
+
+    def __init__(self, heads: dict[str, int]) -> None:
+        self.heads = heads
+        """By variable that the loop changes: the join at its head."""
+        self.left: list[Variables] = []
+        """The variables at each `break`."""
+        self.again: list[tuple[Variables, tuple[int, ...]]] = []
+        """Those at each `continue`, and the conditions around it."""
+        self.exits: list[tuple[int, ...]] = []
+        """The conditions around each of them."""
+
+
+class FlowState:
+    def __init__(self, module: ModuleFlows, scope: Scope) -> None:
+        self.module = module
+        self.scopes = module.scopes
+        self.graph = FlowGraph()
+        self.scope = scope
+        """The function, or a comprehension or trivial lambda in it."""
+        self._own = {scope}
+        self.variables: Variables = {}
+        self.alive = True
+        """Whether the statement in work can be reached."""
+        self.control: tuple[int, ...] = ()
+        """The conditions that decide whether it is."""
+        self.exits: list[tuple[int, ...]] = []
+        """The conditions around each `return` and `raise`."""
+        self.loops: tuple[int, ...] = ()
+        self.open_loops: list[Loop] = []
+        self.arms: tuple[tuple[int, int], ...] = ()
+        self.statement = -1
+        self.trying: list[dict[str, set[int]]] = []
+        """For each `try` around: what its variables were bound to in its body."""
+        self.made: set[str] = set()
+        """Variables that hold objects made here."""
+        self._content: set[int] = set()
+        """Nodes and joins of values that come out of calls, parameters or containers made here: what is in them was
+        made by what made them. An object that was only read from a location is a receiver."""
+        self._bindings: dict[str, ast.expr] = {}
+        """Variables that are bound once, to an expression."""
+        self._order: dict[str, str] = {}
+        """Variables, by names that no renaming changes."""
+        self._cells: dict[str, int] = {}
+        """By captured variable: the join of all that it is ever bound to."""
+        self._changed: dict[str, int] = {}
+        """By variable that a function inside binds: the join of the calls that may do it."""
+        self._free: dict[str, int] = {}
+        self.functions: dict[str, set[str]] = {}
+        """By name of a function inside: the variables that it binds."""
+
+    # Nodes
+
+    def node(self, kind: str, at: ast.AST | None, **facts: Any) -> int:
+        content = {"k": kind, "s": self.statement, "l": self.loops, "arms": self.arms, **facts}
+        number = self.graph.add(content, self.loops)
+        self.graph.flow(self.control, number, "c")
+        if at is not None:
+            self.module.nodes[at] = number
+        if kind == "call" or kind == "yield" or "op" in facts:
+            self._content.add(number)
+        return number
+
+    def receive(self, values: Values, number: int) -> None:
+        """A node uses something that is in these values."""
+        inside = values & self._content
+        self.graph.flow(values - inside, number, "r")
+        self.graph.flow(inside, number)
+        if inside:
+            self._content.add(number)
+
+    def access(self, kind: str, at: Place, **facts: Any) -> int:
+        """A node that can run code, at its own place."""
+        number = self.node(kind, at, **facts)
+        self.graph.call_at(number, at)
+        return number
+
+    def join(self, values: Values, control: Iterable[int] = (), *, is_content: bool = False) -> Values:
+        return frozenset((self._join(values, control, is_content=is_content),))
+
+    def _join(self, values: Values, control: Iterable[int] = (), *, is_content: bool = False) -> int:
+        number = self.graph.join(values, control, self.loops)
+        if is_content or not self._content.isdisjoint(values):
+            self._content.add(number)
+        return number
+
+    # Names
+
+    def canonical(self, node: ast.AST) -> str | None:
+        return self.scopes.canonical(self.scope, node)
+
+    def _owner(self, name: str) -> Scope:
+        return self.scope.owner(name)
+
+    def _is_own(self, owner: Scope) -> bool:
+        return owner in self._own or owner.kind == COMPREHENSION
+
+    def is_probed(self, name: str) -> bool:
+        """Whether loads and stores of a name, as it is at run time, are recorded."""
+        owner = self._owner(name)
+        if owner.parent is None:
+            return name in self.scopes.shared
+        return name in owner.changing and self.scope.kind != CLASS and not self.scope.function().shows_locals
+
+    def mangled(self, name: str) -> str:
+        return mangled(name, self.scope.class_name)
+
+    def load(self, node: ast.Name) -> Values:
+        name = self.mangled(node.id)
+        owner = self._owner(name)
+        values = self.variables.get(name, NOTHING)
+        if owner.kind == FUNCTION and not self._is_own(owner):
+            values |= {self._free_variable(name)}
+        if name in self._changed:
+            values |= {self._changed[name]}
+        if self.is_probed(name):
+            number = self.access("read", node)
+            self.graph.flow(values, number)
+            return frozenset((number,))
+        return values
+
+    def _free_variable(self, name: str) -> int:
+        """A variable of a function around this one comes in as a parameter does."""
+        if name not in self._free:
+            facts = {"k": "param", "s": -1, "l": (), "arms": (), "name": name}
+            self._free[name] = self.graph.add(facts, ())
+            self._content.add(self._free[name])
+        return self._free[name]
+
+    def store(self, at: ast.AST, name: str, values: Values, **facts: Any) -> None:
+        """A name is bound."""
+        name = self.mangled(name)
+        if self.is_probed(name):
+            number = self.node("write", at, **facts)
+            self.graph.flow(values, number)
+            values = frozenset((number,))
+        self.define(name, values)
+
+    def define(self, name: str, values: Values) -> None:
+        self.variables[name] = values
+        self._order.setdefault(name, f"${len(self._order)}")
+        for bound in self.trying:
+            bound.setdefault(name, set()).update(values)
+        if name in self._own_scope().captured:
+            self.graph.flow(values, self.cell(name))
+
+    def add_to(self, name: str, values: Iterable[int]) -> None:
+        """Something becomes part of the object that a variable holds."""
+        self._content.update(values)
+        self.define(name, self.variables.get(name, NOTHING) | frozenset(values))
+
+    def _own_scope(self) -> Scope:
+        return self.scope.function()
+
+    def cell(self, name: str) -> int:
+        if name not in self._cells:
+            self._cells[name] = self.graph.join(self.variables.get(name, NOTHING), (), ())
+        return self._cells[name]
+
+    def closure(self, inner: Scope) -> Values:
+        """What a function that is defined here is made of: the variables it captures."""
+        own = self._own_scope()
+        cells = [self.cell(name) for name in sorted(self.module.captured(inner, own))]
+        self._content.update(cells)
+        return frozenset(cells)
+
+    def changed_by(self, call: int, names: Iterable[str]) -> None:
+        """A call may bind these variables, through a function that was defined here."""
+        for name in names:
+            if name not in self._changed:
+                self._changed[name] = self.graph.join(NOTHING, (), ())
+            self.graph.flow((call,), self._changed[name])
+
+    def bind_once(self, target: ast.expr, value: ast.expr) -> None:
+        """Remembers the expression of a local variable that is bound once."""
+        if isinstance(target, ast.Name):
+            name = self.mangled(target.id)
+            owner = self._owner(name)
+            if owner is self.scope and owner.kind == FUNCTION and owner.bound.get(name) == 1:
+                self._bindings[name] = value
+
+    @property
+    def resolve(self) -> Resolve:
+        return self._resolve
+
+    def _resolve(self, node: ast.expr) -> ast.expr | str | None:
+        if not isinstance(node, ast.Name):
+            return None
+        name = self.mangled(node.id)
+        return self._bindings.get(name) or self._order.get(name)
+
+    def parameters(self, arguments: ast.arguments) -> None:
+        everything = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+        for index, argument in enumerate([*everything, arguments.vararg, arguments.kwarg]):
+            if argument is not None:
+                facts = {"k": "param", "s": -1, "l": (), "arms": (), "name": argument.arg, "index": index}
+                name = self.mangled(argument.arg)
+                number = self.graph.add(facts, ())
+                if index or argument.arg not in OWN:
+                    self._content.add(number)
+                self.define(name, frozenset((number,)))
+                self._order[name] = f"#{index}"
+
+    # Branches
+
+    def copied(self) -> Variables:
+        return dict(self.variables)
+
+    def merge(self, ways: Iterable[Variables], control: tuple[int, ...] = ()) -> None:
+        """The variables after several ways here: those that differ depend on the conditions too."""
+        first, *others = ways
+        merged = dict(first)
+        for other in others:
+            for name in other.keys() | merged.keys():
+                one, two = merged.get(name, NOTHING), other.get(name, NOTHING)
+                if one != two:
+                    merged[name] = one | two
+        if control:
+            for name, values in merged.items():
+                if any(way.get(name, NOTHING) != values for way in (first, *others)):
+                    merged[name] = self.join(values, control)
+        self.variables = merged
+
+    @contextmanager
+    def under(self, control: tuple[int, ...], arm: tuple[int, int]) -> Iterator[None]:
+        """What is walked here runs only if the conditions say so."""
+        before = self.control, self.arms
+        self.control, self.arms = control, (*self.arms, arm)
+        yield
+        self.control, self.arms = before
+
+    def branch(self, at: ast.AST, kind: str) -> int:
+        """A number, in the list of statements, for a branch inside an expression."""
+        lines = getattr(at, "lineno", 0), getattr(at, "end_lineno", 0)
+        self.graph.statements.append((*lines, self.statement, kind))
+        return len(self.graph.statements) - 1
+
+    # Loops
+
+    @contextmanager
+    def loop(self, changed: Iterable[str]) -> Iterator[Loop]:
+        """Walks one iteration. Variables that it changes have a join at its head."""
+        number = len(self.graph.loops)
+        self.graph.loops.append((self.loops[-1] if self.loops else -1, self.statement))
+        before = self.loops
+        self.loops = (*before, number)
+        heads = {}
+        for name in changed:
+            head = self._join(self.variables.get(name, NOTHING))
+            heads[name] = head
+            self.variables[name] = frozenset((head,))
+        entered = Loop(heads)
+        self.open_loops.append(entered)
+        yield entered
+        for variables, control in (*entered.again, *([(self.variables, ())] if self.alive else [])):
+            for name, head in heads.items():
+                values = variables.get(name, NOTHING) - {head}
+                self.graph.flow(values, head, loop=number)
+                if values:
+                    self.graph.flow(control, head, "c", number)
+        self.open_loops.pop()
+        self.loops = before

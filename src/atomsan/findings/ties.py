@@ -136,7 +136,7 @@ class Ties:
     def _goes_down(self, access: Local, inner: Sequence[Activation]) -> bool:
         """Whether what goes into the outermost of these activations reaches the access in the innermost."""
         sites = [*(one.called_at for one in inner[1:]), access.site]
-        for activation, site in zip(inner, sites, strict=True):
+        for activation, site in zip(inner, sites, strict=False):
             graph, place = self.graphs.of(activation.function), self.graphs.place(site)
             if graph is None or place is None or place.function != activation.function:
                 continue

@@ -38,6 +38,9 @@ test-long: $(VENV)/installed  ## every checker against the definitions for ten m
 	$(BIN)/python tests/checkers/comparison.py
 	ATOMSAN_SEEDS=20 $(BIN)/python -m pytest $(PARALLEL) tests/programs/test_programs_found.py
 
+test-judging: $(VENV)/installed  ## judging against the truth of 20,000 generated programs, as a table
+	$(BIN)/python tests/programs/generated/table.py
+
 test-all:  ## the test suite on every Python from 3.11 up that this machine has
 	$(PYTHON) tests/every_python.py
 
@@ -68,4 +71,4 @@ clean:  ## remove what was built
 	rm -rf $(VENV) build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src -name '*.so' -delete -o -name '*.c' -delete
 
-.PHONY: help install demo lint test test-long test-all test-stdlib test-packages bench bench-paper bench-sets fuzz dist clean
+.PHONY: help install demo lint test test-long test-judging test-all test-stdlib test-packages bench bench-paper bench-sets fuzz dist clean

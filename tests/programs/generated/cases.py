@@ -6,6 +6,7 @@ import random
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import atomsan
 from generated.generation import generate, with_other_data
 from generated.harness import FINDING, NOTE, NOTHING, SUSPECT, Harness, Judged
 from generated.spelling import SPELLINGS, Spelling
@@ -13,7 +14,7 @@ from generated.tree import Program
 from generated.truth import ATOMIC, BENIGN, HARMFUL, DeadlockError, TooLargeError, Truth, truth_of
 
 # A program is benign only if it is so on so many other values of its data, too.
-OTHER_DATA = 5
+OTHER_DATA = 8
 
 
 class Case(NamedTuple):
@@ -35,6 +36,8 @@ class Row(NamedTuple):
     truth: str
     level: str
     features: frozenset[str]
+    said: frozenset[str]
+    """What decided: the patterns of findings, else why the others are none."""
     failure: str | None
     """Why the run is not the one that was asked for."""
 
@@ -86,7 +89,14 @@ def row_of(harness: Harness, seed: int) -> Row:
     if failure is None and judged.run.outcome != case.truth.outcome:
         failure = f"{judged.run.outcome} instead of {case.truth.outcome}"
     features = case.program.features | {f"spelling {case.spelling}"}
-    return Row(seed, case.truth.verdict, judged.level, features, failure)
+    return Row(seed, case.truth.verdict, judged.level, features, said(judged.report), failure)
+
+
+def said(report: atomsan.Report) -> frozenset[str]:
+    if report.findings:
+        return frozenset(finding.pattern for finding in report.findings)
+    others = getattr(report, "suspects", ()) or report.notes
+    return frozenset(f"{other.pattern}: {other.why}" for other in others)
 
 
 def differing_levels(seeds: Sequence[int]) -> list[tuple[int, list[str]]]:

@@ -1,7 +1,7 @@
 """Directed scheduler: makes the threads of a program take their steps in a given order.
 
-The recorder asks it before and after everything that it logs (`atomsan.types.Scheduler`, with a gap of 0). A thread that is not
-at turn waits there. A step is over when a record of shared data or of a lock was written and the thread is at its next
+The recorder asks it at everything that it logs (`atomsan.types.Scheduler`, with a gap of 0). A thread whose turn it
+is not waits there. A step is over when a record of shared data or of a lock was written and the thread is at its next
 point. So the program itself is ordinary Python, and nothing of this is in its trace.
 """
 
@@ -29,8 +29,8 @@ _GATES = [_thread.allocate_lock() for _ in range(MOST_THREADS)]
 class Directed:
     """Lets threads run in the order of `schedule`: the thread of each step.
 
-    A thread has its number in the attribute `number`. `memory` is the recorder's ring; `fields` are the names of fields by their
-    numbers in it.
+    A thread has its number in the attribute `number`. `memory` is the recorder's ring; `fields` has the names of fields
+    by their numbers in it.
     """
 
     def __init__(self, memory: Any, schedule: tuple[int, ...], fields: Mapping[int, str]) -> None:

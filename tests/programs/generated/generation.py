@@ -1,9 +1,9 @@
 """Random programs: units of everyday shapes on shared data, with locks put here or there.
 
-A program has a theme (a counter, a cache, a pair of values that belong together, ...). Each unit takes one of the theme's shapes,
-as *segments*: pieces between which a lock may be let go. Locks are laid over the segments, pieces are moved into
-functions of their own, and locals into containers. So for each shape there are programs that are right and others that just
-miss it. The same seed gives the same program.
+A program has a theme (a counter, a cache, a pair of values that belong together, ...). Each unit takes one of the
+theme's shapes, as *segments*: pieces between which a lock may be let go. Locks are laid over the segments, pieces are
+moved into functions of their own, and locals into containers. So for each shape there are programs that are right and
+others that just miss it.
 """
 
 from __future__ import annotations
@@ -105,13 +105,13 @@ def _other(data: Data, source: random.Random) -> object:
         case int() | None if data.name in OPTIONAL:
             return source.choice((None, 2, 5))
         case int():
-            return source.randint(0, 9)
+            return source.randint(0, 5)
         case dict() if data.name == "cache":
             return {key: source.randint(1, 9) for key in "ab" if source.random() < 0.4}
         case dict():
-            return {key: source.randint(0, 9) for key in data.initial}
+            return {key: source.randint(0, 5) for key in data.initial}
         case list() if data.kind == "array":
-            return [source.randint(0, 9) for _ in data.initial]
+            return [source.randint(0, 5) for _ in data.initial]
         case list():
             return list(range(1, source.randint(1, 4)))
         case set():
@@ -579,7 +579,7 @@ def _fill(maker: Maker) -> Segments:
         act.append(Return(value))
     elif maker.chance(0.2):
         act.append(Return(Const(True)))
-    return maker.checked(look, missing, act, weaker=lambda v: Const(True))
+    return maker.checked(look, missing, act, weaker=lambda v: Operation("!=", Local(v), value))
 
 
 def _fill_and_return(maker: Maker) -> Segments:

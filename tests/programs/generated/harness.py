@@ -3,7 +3,8 @@
     with Harness() as harness:
         judged = harness.judge(program, schedule, spelling)
 
-The program is written as Python, instrumented as an import would be, and run by a directed scheduler; the trace stays in memory.
+The program is written as Python, instrumented as an import would be, and run by a directed scheduler. The trace stays
+in memory.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Reference interpreter: compiles units to steps, and runs them one step at a time.
 
-A step is one operation on shared data or on a lock; what is between two steps is local and done with the first. A state is
-a tuple of plain values, so that states can be compared and remembered.
+A step is one operation on shared data or on a lock; what is between two steps is local and done with the first. A state
+is a tuple of plain values, so that states can be compared and remembered.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ from generated.tree import (
 
 # --- operations on shared data ----------------------------------------------------------------------------------------
 #
-# Each takes the value of the data, the key and the operand; it gives the new value, the result, and what it touched: pairs of
-# a location (a key, or one of the two below) and a mode. Two accesses of one location conflict unless they have the same mode
-# and that is READ, ADD or DISCARD: the order of these cannot be told afterwards.
+# Each takes the value of the data, the key and the operand; it gives the new value, the result, and what it touched:
+# pairs of a location (a key, or one of the two below) and a mode. Two accesses of one location conflict unless they
+# have the same mode and that is READ, ADD or DISCARD: the order of these cannot be told afterwards.
 
 READ, WRITE, ADD, DISCARD = range(4)
 FIELD = "field"
 STRUCTURE = "structure"
-"""Which elements there are. To add and to remove elements by their keys is ADD: each is in the container or not, whatever came
-first. What looks at all elements reads it."""
+"""Which elements there are. To add and to remove elements by their keys is ADD: each is in the container or not,
+whatever came first. What looks at all elements reads it."""
 
 Touched = tuple[tuple[object, int], ...]
 Effect = tuple[Any, object, Touched]
@@ -155,11 +155,15 @@ Evaluated = Callable[[Environment], Any]
 
 
 class Step(NamedTuple):
-    """An instruction. `kind`: access, acquire, release (these are steps); let, jump, branch, return, raise, reraise, cut."""
+    """An instruction.
+
+    `kind`: access, acquire and release, which are steps; let, jump, branch, return, raise, reraise and cut.
+    """
 
     kind: str
     what: Any = None
-    index: int = -1
+    number: int = -1
+    """Of the data or lock."""
     key: Evaluated | None = None
     value: Evaluated | None = None
     to: int = -1
@@ -223,10 +227,10 @@ class Code:
                 self._body(otherwise)
                 self._aim(end)
             case For(local, values, body, independent):
-                for number, value in enumerate(values):
-                    if independent and number:
+                for round_, constant in enumerate(values):
+                    if independent and round_:
                         self._add("cut")
-                    self._add("let", value=self._expression(Const(value)), to=self._slot(local))
+                    self._add("let", value=self._expression(Const(constant)), to=self._slot(local))
                     self._body(body)
             case Locked(lock, body):
                 self._locked(self._locks[lock], body)
@@ -246,13 +250,13 @@ class Code:
     def _access(
         self, operation: str, data: str, key: Evaluated | None, value: Evaluated | None, to: str | None
     ) -> None:
-        index, kind = self._data[data]
+        number, kind = self._data[data]
         target = -1 if to is None else self._slot(to)
         what = OPERATIONS[kind, operation]
-        self._add("access", what=what, index=index, key=key, value=value, to=target, label=f"{operation} {data}")
+        self._add("access", what=what, number=number, key=key, value=value, to=target, label=f"{operation} {data}")
 
     def _locked(self, lock: int, body: Body) -> None:
-        self._add("acquire", index=lock, label="acquire")
+        self._add("acquire", number=lock, label="acquire")
         outside = self._handlers
         start = len(self.steps)
         marker = -1 - start
@@ -261,10 +265,10 @@ class Code:
         self._body(body)
         self._open.pop()
         self._handlers = outside
-        self._add("release", index=lock, label="release")
+        self._add("release", number=lock, label="release")
         end = self._add("jump")
         self._resolve(start, marker)
-        self._add("release", index=lock, label="release")
+        self._add("release", number=lock, label="release")
         self._add("reraise")
         self._aim(end)
 
@@ -303,11 +307,10 @@ class Code:
         for kind, what in reversed(self._open):
             if kind == "call":
                 to, ends = what
-                slot = self._slot("return")
-                self._add("let", value=lambda environment: environment[slot], to=to)
+                self._add("let", value=self._expression(Local("return")), to=to)
                 ends.append(self._add("jump"))
                 return
-            self._add("release", index=what, label="release")
+            self._add("release", number=what, label="release")
         self._add("return", value=self._expression(Local("return")))
 
     def _expression(self, expression: Expression | None) -> Evaluated | None:
@@ -321,7 +324,8 @@ class Code:
                 return lambda environment: environment[slot]
             case Operation(sign, left, right):
                 apply, first, second = _OPERATORS[sign], self._expression(left), self._expression(right)
-                assert first is not None and second is not None
+                assert first is not None
+                assert second is not None
                 return lambda environment: apply(first(environment), second(environment))
             case Not(operand):
                 inner = self._expression(operand)
@@ -372,7 +376,7 @@ class Machine:
         if place.at == DONE:
             return False
         step = self.codes[thread][place.unit].steps[place.at]
-        return step.kind != "acquire" or state.locks[step.index] == -1
+        return step.kind != "acquire" or state.locks[step.number] == -1
 
     def described(self, state: State, thread: int) -> str:
         """The thread's next step, in words."""
@@ -380,7 +384,7 @@ class Machine:
         step = self.codes[thread][place.unit].steps[place.at]
         unit = self.program.threads[thread].units[place.unit].name
         if step.kind != "access":
-            return f"{unit}: {step.label} {self.program.locks[step.index]}"
+            return f"{unit}: {step.label} {self.program.locks[step.number]}"
         key = "" if step.key is None else f"[{step.key(place.environment)!r}]"
         value = "" if step.value is None else f" = {step.value(place.environment)!r}"
         return f"{unit}: {step.label}{key}{value}"
@@ -394,16 +398,16 @@ class Machine:
         environment = place.environment
         error: str | None = None
         if step.kind == "acquire":
-            locks = (*locks[: step.index], thread, *locks[step.index + 1 :])
+            locks = (*locks[: step.number], thread, *locks[step.number + 1 :])
         elif step.kind == "release":
-            locks = (*locks[: step.index], -1, *locks[step.index + 1 :])
+            locks = (*locks[: step.number], -1, *locks[step.number + 1 :])
         else:
             try:
                 key = None if step.key is None else step.key(environment)
                 value = None if step.value is None else step.value(environment)
-                new, result, touched = step.what(data[step.index], key, value)
-                if new is not data[step.index]:
-                    data = (*data[: step.index], new, *data[step.index + 1 :])
+                new, result, touched = step.what(data[step.number], key, value)
+                if new is not data[step.number]:
+                    data = (*data[: step.number], new, *data[step.number + 1 :])
                 if step.to >= 0:
                     environment = _with(environment, step.to, result)
             except ProgramError as raised:
@@ -411,7 +415,7 @@ class Machine:
         moved = place._replace(environment=environment, at=place.at + 1)
         moved = self._settled(thread, self._failed(thread, moved, step, error) if error else moved)
         places = (*places[:thread], moved, *places[thread + 1 :])
-        return State(data, places, locks), step.index if step.kind == "access" else -1, touched
+        return State(data, places, locks), step.number if step.kind == "access" else -1, touched
 
     def _begin(self, thread: int, unit: int, part: int, results: tuple[object, ...]) -> Place:
         if unit == len(self.codes[thread]):

@@ -1,7 +1,7 @@
 """Writes a tree as ordinary Python, in several spellings.
 
-Every spelling of a tree makes the same steps in the same order. A spelling chooses names, `+=` or `= ... +`, locals or nested
-expressions, aliases, which side of a comparison is written first, and line breaks.
+Every spelling of a tree makes the same steps in the same order. A spelling chooses names, `+=` or `= ... +`, locals or
+nested expressions, aliases, which side of a comparison is written first, and line breaks.
 """
 
 from __future__ import annotations
@@ -311,7 +311,8 @@ class _Writer:
         while at < len(body):
             count = self._nestable(function, body[at:]) if self.spelling.nested else 0
             for statement in body[at : at + count]:
-                assert isinstance(statement, Access) and statement.to is not None
+                assert isinstance(statement, Access)
+                assert statement.to is not None
                 function.nested[statement.to] = self._access_text(function, statement)
                 if statement.operation == "has":
                     function.nested[statement.to] = f"({function.nested[statement.to]})"
@@ -326,7 +327,8 @@ class _Writer:
             is_read = isinstance(statement, Access) and statement.operation in _NESTABLE and statement.to is not None
             if not is_read or not all(isinstance(e, Const) for e in expressions(statement) if e is not None):
                 break
-            assert isinstance(statement, Access) and statement.to is not None
+            assert isinstance(statement, Access)
+            assert statement.to is not None
             if self.uses.get(statement.to) != 1 or statement.to in function.holders:
                 break
             reads.append(statement.to)

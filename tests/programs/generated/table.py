@@ -32,6 +32,7 @@ from generated.truth import ATOMIC, BENIGN, HARMFUL, TRUTHS
 CHUNK = 200
 SHOWN_SEEDS = 8
 SHOWN_FEATURES = 8
+SHOWN_WORDS = 5
 
 # At most so large a share of the programs of one truth may have these levels.
 BARS = (
@@ -124,6 +125,8 @@ def faults(fault: str, rows: Sequence[Row]) -> list[str]:
     for feature in ranked[:SHOWN_FEATURES]:
         count, whole = features[feature], all_features[feature]
         lines.append(f"    {feature:34} {count:>6} of {whole:>6} ({share(count, whole)})")
+    for words, count in Counter(words for row in wrong for words in row.said).most_common(SHOWN_WORDS):
+        lines.append(f"    said {count:>5} times: {words}")
     lines.append("    seeds " + " ".join(str(row.seed) for row in wrong[:SHOWN_SEEDS]))
     lines.append(f"    python tests/programs/generated/table.py --show {wrong[0].seed}")
     return lines

@@ -1,15 +1,14 @@
 """Tree of a generated program: shared data, threads, units and statements.
 
-Everything in it is immutable and means one thing; how it is written as Python is decided later (`spelling`). Expressions
-are pure and over locals only: each look at shared data is a statement of its own, which makes the steps of a program plain
-to see.
+Everything in it is immutable and means one thing; how it is written as Python is decided later (`spelling`).
+Expressions are pure and over locals only: each look at shared data is a statement of its own, so that the steps of a
+program are plain to see.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Union
 
 # --- expressions over locals ------------------------------------------------------------------------------------------
 
@@ -45,7 +44,7 @@ class Several:
     parts: tuple[Expression, ...]
 
 
-Expression = Union[Const, Local, Operation, Not, Several]
+Expression = Const | Local | Operation | Not | Several
 
 
 def locals_in(expression: Expression | None) -> Iterator[str]:
@@ -173,7 +172,7 @@ class Raise:
     error: str
 
 
-Statement = Union[Access, Update, Let, If, For, Locked, Call, Around, Try, Return, Raise]
+Statement = Access | Update | Let | If | For | Locked | Call | Around | Try | Return | Raise
 Body = tuple[Statement, ...]
 
 
@@ -267,8 +266,11 @@ class Unit:
 class Thread:
     units: tuple[Unit, ...]
     entry: str
-    """How they are called. `call`: one unit, which is the whole of the entry function; `target`: one unit, which is the entry
-    function itself; `loop`: each iteration of the entry function's loop calls one."""
+    """How they are called.
+
+    `call`: one unit, which is the whole of the entry function. `loop`: each iteration of the entry function's loop
+    calls one.
+    """
 
 
 @dataclass(frozen=True, slots=True)

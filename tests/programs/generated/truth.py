@@ -1,8 +1,8 @@
 """Truth of a program by definition: every interleaving of its steps, compared with every serial order of its units.
 
-A *unit* is a call that a thread makes. AtomSan takes the same for one transaction, because it is the outermost region: the whole
-entry function where that has no loop, else one iteration of its loop. Iterations of a unit's own loop that pass nothing on to
-one another are units of their own.
+A *unit* is a call that a thread makes. AtomSan takes the same for one transaction, because it is the outermost
+region: the whole entry function where that has no loop, else one iteration of its loop. Iterations of a unit's own
+loop that pass nothing on to one another are units of their own.
 
 The *outcome* of an interleaving is the final state of the data, and what each call returned or raised. A program is
 
@@ -42,8 +42,8 @@ class DeadlockError(Exception):
 class Node(NamedTuple):
     """A state, and what is known of the order of units.
 
-    `history`: for each location and mode the units that touched it, 8 bits each. `after`: for each unit those that come after it,
-    8 bits each. Both -1 once there is a cycle.
+    `history`: for each location and mode the units that touched it, 8 bits each. `after`: for each unit those that come
+    after it, 8 bits each. Both are -1 once there is a cycle.
     """
 
     state: State
@@ -157,6 +157,15 @@ class Interleavings:
             same = [way for way in ways if way[0] == last]
             last, node = same[0] if same and source.random() < 0.6 else source.choice(ways)
             steps.append(last)
+
+    def at_random(self, source: random.Random) -> tuple[tuple[int, ...], Outcome]:
+        """Any interleaving, and its outcome."""
+        steps: list[int] = []
+        state = self.machine.start()
+        while ways := [thread for thread in self._threads if self.machine.is_enabled(state, thread)]:
+            steps.append(source.choice(ways))
+            state, _, _ = self.machine.step(state, steps[-1])
+        return tuple(steps), outcome(state)
 
     def serial_outcomes(self) -> frozenset[Outcome]:
         found: set[Outcome] = set()

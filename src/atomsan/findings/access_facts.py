@@ -106,8 +106,8 @@ def _update(step: ShownStep, graphs: FlowGraphs) -> Node | None:
         return node
     if node.kind != "read":
         return None
-    leads = {edge.to for edge in graph.edges[number]}
-    target = graph.nodes[leads.pop()] if len(leads) == 1 else None
+    uses = graph.uses(number)
+    target = graph.nodes[uses.pop()] if len(uses) == 1 else None
     return target if target and target.kind == "write" and target.facts.get("value") == "update" else None
 
 
@@ -145,8 +145,8 @@ def _only_decides(step: ShownStep, graphs: FlowGraphs) -> bool:
     known = _known(step, graphs)
     if known is None or step.op != "read" or known.node.kind != "read":
         return False
-    leads = known.graph.reached(known.number, explicit=True)
-    return bool(leads) and all(known.graph.nodes[one].kind == "cond" for one in leads)
+    uses = known.graph.uses(known.number)
+    return bool(uses) and all(known.graph.nodes[one].kind == "cond" for one in uses)
 
 
 def is_overwritten(turn: Turn) -> bool:
@@ -181,7 +181,7 @@ def is_checked_again(first: int, again: int, graphs: FlowGraphs) -> bool:
     forms = _conditions(graph, other)
     if not forms:
         return False
-    for number in graph.reached(one, explicit=True):
+    for number in graph.uses(one):
         node = graph.nodes[number]
         if node.kind in ("return", "raise") or graph.are_exclusive(number, other):
             continue
@@ -192,14 +192,14 @@ def is_checked_again(first: int, again: int, graphs: FlowGraphs) -> bool:
 
 def _conditions(graph: FlowGraph, number: int) -> set[object]:
     """The conditions, in normal form, that a node feeds."""
-    reached = (graph.nodes[one] for one in graph.reached(number, explicit=True))
-    return {node.facts.get("form") for node in reached if node.kind == "cond" and node.facts.get("form")}
+    uses = (graph.nodes[one] for one in graph.uses(number))
+    return {node.facts.get("form") for node in uses if node.kind == "cond" and node.facts.get("form")}
 
 
 def _fails(graph: FlowGraph, number: int) -> bool:
     """Whether the function can only go on after this read if the read raises: its value is returned."""
-    reached = graph.reached(number, explicit=True)
-    return bool(reached) and all(graph.nodes[one].kind == "return" for one in reached)
+    uses = graph.uses(number)
+    return bool(uses) and all(graph.nodes[one].kind == "return" for one in uses)
 
 
 # ---- taken out and put back

@@ -21,6 +21,9 @@ EXPLICIT = frozenset({VALUE, KEY, RECEIVER})
 LEAVING = frozenset({"return", "yield", "raise"})
 # Nodes that put what reaches them to use, such that somebody can tell.
 _JOINING = frozenset({*LEAVING, "cond", "write", "update", "call"})
+_EFFECTS = _JOINING - {"cond"}
+# Calls that only pass on what they are made of, besides operators.
+_PASSING = frozenset({"not", "is", "is not", "in", "not in", "format", "await", "yield from", "join"})
 
 
 class FlowEdge(NamedTuple):
@@ -40,6 +43,14 @@ class Node(NamedTuple):
     arms: dict[int, int]
     """The branches that it stands in: the statement that branches, and which of its arms."""
     facts: Mapping[str, Any]
+
+    @property
+    def passes_on(self) -> bool:
+        """Whether it is an operator or another read: its value is made of what reaches it, and nothing else happens."""
+        name = str(self.facts.get("name", ""))
+        return self.kind == "read" or (
+            self.kind == "call" and bool(name) and (name in _PASSING or not name.isidentifier())
+        )
 
 
 class FlowGraph:
@@ -110,9 +121,26 @@ class FlowGraph:
         both = self.reached(one, explicit=True) & self.reached(other, explicit=True)
         return any(self.nodes[node].kind in _JOINING for node in both)
 
+    def uses(self, node: int) -> set[int]:
+        """Where the value of a node goes, through operators: into conditions, writes, calls, results."""
+        found: set[int] = set()
+        seen = {node}
+        waiting = [node]
+        while waiting:
+            for edge in self.edges[waiting.pop()]:
+                if edge.how == CONTROL or edge.to in seen:
+                    continue
+                seen.add(edge.to)
+                if self.nodes[edge.to].passes_on:
+                    waiting.append(edge.to)
+                else:
+                    found.add(edge.to)
+        return found
+
     def is_used(self, node: int) -> bool:
         """Whether anything is made of what a node gives: it is written, returned, or passed on, or decides that."""
-        return any(self.nodes[one].kind in _JOINING - {"cond"} for one in self.reached(node))
+        reached = (self.nodes[one] for one in self.reached(node))
+        return any(one.kind in _EFFECTS and not one.passes_on for one in reached)
 
     def are_exclusive(self, one: int, other: int) -> bool:
         """Whether two nodes stand in different arms of one branch: one pass does not come to both."""

@@ -9,6 +9,7 @@ from typing import Any
 from atomsan.source.compiler_warnings import CompilerWarnings
 from atomsan.source.traversal import walk
 
+_TRIES = 5
 _LONGEST = 200
 
 _Place = tuple[int, int]
@@ -38,11 +39,8 @@ class NormalStatements:
         return self._known[number]
 
     def _parse(self) -> list[_Place]:
-        try:
-            # Python has warned when it compiled the program
-            with CompilerWarnings(are_hidden=True):
-                tree = ast.parse(self._source)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
+        tree = self._tree()
+        if tree is None:
             return []
         found = [
             (_start(node), (node.end_lineno or 0, node.end_col_offset or 0), node)
@@ -58,6 +56,19 @@ class NormalStatements:
             self._statements.append((end, node, around[-1] if around else -1))
             around.append(number)
         return [start for start, _, _ in found]
+
+    def _tree(self) -> ast.Module | None:
+        for _ in range(_TRIES):
+            try:
+                # Python has warned when it compiled the program
+                with CompilerWarnings(are_hidden=True):
+                    return ast.parse(self._source)
+            except (SyntaxError, ValueError, RecursionError, MemoryError):
+                return None
+            except SystemError:
+                # Python 3.11 counts the depth of all threads that parse at a time together
+                continue
+        return None
 
 
 def _start(node: ast.stmt | ast.ExceptHandler) -> _Place:

@@ -113,11 +113,19 @@ def _update(step: ShownStep, graphs: FlowGraphs) -> Node | None:
 
 def is_torn(turn: Turn, graphs: FlowGraphs) -> bool:
     """Whether the turn is inside one update: another came in between its read and its write."""
-    first, last = (_update(step, graphs) for step in (turn.leaves, turn.enters))
-    return first is not None and first is last and turn.leaves.op == "read" and turn.enters.op == "write"
+    first, last = (_update(step, graphs) for step in turn.ends)
+    is_one = first is not None and first is last and turn.leaves.op == "read" and turn.enters.op == "write"
+    between = (step for step in (turn.before, turn.after) if step.op == "write")
+    return is_one and any(turn.leaves.number < step.number < turn.enters.number for step in between)
 
 
 # ---- literals
+
+
+def writes_are_equal(one: ShownStep, other: ShownStep, graphs: FlowGraphs) -> bool:
+    """Whether two accesses write the same literal, so that their order does not matter."""
+    first, second = (_literal(step, graphs) for step in (one, other))
+    return bool(first) and first == second and _overwrites(one) and _overwrites(other)
 
 
 def _literal(step: ShownStep, graphs: FlowGraphs) -> str | None:
@@ -162,44 +170,6 @@ def _overwrites(step: ShownStep) -> bool:
     """Whether a step puts a new value in the place of the old one, and does not change a container."""
     is_cell = step.field not in (STRUCTURE, QUEUE, ANY_KEY)
     return step.op == "write" and is_cell and step.operation in (None, "__setitem__", "setattr", "__setattr__")
-
-
-# ---- checked again
-
-
-def is_checked_again(first: int, again: int, graphs: FlowGraphs) -> bool:
-    """Whether the read at one site only decides, and that at the other decides by the same condition.
-
-    The function went on from the one to the other. So what stands behind a `return`, or in another arm of a branch
-    than the later read, was not executed after the first read.
-    """
-    place, later = graphs.place(first), graphs.place(again)
-    graph = graphs.of(place.function) if place else None
-    if place is None or later is None or graph is None or place.function != later.function:
-        return False
-    one, other = place.node, later.node
-    forms = _conditions(graph, other)
-    if not forms:
-        return False
-    for number in graph.uses(one):
-        node = graph.nodes[number]
-        if node.kind in ("return", "raise") or graph.are_exclusive(number, other):
-            continue
-        if node.kind != "cond" or node.facts.get("form") not in forms:
-            return False
-    return bool(_conditions(graph, one) & forms) or _fails(graph, one)
-
-
-def _conditions(graph: FlowGraph, number: int) -> set[object]:
-    """The conditions, in normal form, that a node feeds."""
-    uses = (graph.nodes[one] for one in graph.uses(number))
-    return {node.facts.get("form") for node in uses if node.kind == "cond" and node.facts.get("form")}
-
-
-def _fails(graph: FlowGraph, number: int) -> bool:
-    """Whether the function can only go on after this read if the read raises: its value is returned."""
-    uses = graph.uses(number)
-    return bool(uses) and all(graph.nodes[one].kind == "return" for one in uses)
 
 
 # ---- taken out and put back

@@ -30,7 +30,7 @@ ORDER_ONLY = _note("shown by the order of locks, threads or hand-overs only; the
 COMMUTES = _note("the operations that interleave give the same state and the same results in either order")
 SUMS = _note("numbers are added and subtracted, each time in one step: the sum is the same in every order")
 UNUSED = _note("nothing is made of a value that was read: it is not kept, returned or passed on, and decides nothing")
-SAME_LITERAL = _note("the same value is written twice, so nobody can tell whether it was read before or after")
+SAME_LITERAL = _note("the same value is written both times, so nobody can tell which write came first")
 OVERWRITTEN = _note("one value after the other is written and nobody reads in between: the last write decides")
 CHECKED_AGAIN = _note(
     "the value read first only decides whether to look again, and the same condition is checked under the lock"
@@ -52,6 +52,10 @@ TAKEN = _suspect("what was taken out is put back or marked: meanwhile others may
 ENTRY_LOOP = _suspect("the unit is an iteration of a thread's main loop, and no value read in it is written there")
 OPERANDS = _suspect("something is added each time in one step: harmless if these are numbers, which is not known")
 UNSEEN = _suspect("the trace does not say how the values flow between the two accesses")
+
+CHECKED_UNLOCKED = _suspect(
+    "the same condition is checked again before it counts, but not all who write hold a lock there"
+)
 
 # Of what is among the suspects as long as nobody knows better.
 UNDECIDED = _suspect("the check was stopped before it was known whether it counts")

@@ -14,6 +14,7 @@ from atomsan.findings.cycles import conflicts, turns
 from atomsan.findings.reasons import (
     ACROSS,
     CHECKED_AGAIN,
+    CHECKED_UNLOCKED,
     ENTRY_LOOP,
     ITERATIONS,
     LET_IN,
@@ -27,6 +28,7 @@ from atomsan.findings.reasons import (
     WHOLE,
     Reason,
 )
+from atomsan.findings.rechecks import Rechecks
 from atomsan.findings.ties import Local, Tie, Ties, Unit, advanced_loops
 
 if TYPE_CHECKING:
@@ -46,6 +48,7 @@ class Rules:
         self._are_apart = are_apart
         self._ties = Ties(symbols)
         self._graphs = self._ties.graphs
+        self._rechecks = Rechecks(self._graphs)
 
     def reasons(self, finding: Finding) -> Iterator[Reason]:
         """Why a violation on data is less than a finding: the reasons of its edges and turns."""
@@ -66,6 +69,8 @@ class Rules:
             return WHOLE
         if any(facts.is_unused(step, self._graphs) for step in (one, other)):
             return UNUSED
+        if facts.writes_are_equal(one, other, self._graphs):
+            return SAME_LITERAL
         return facts.commuting(one, other) or self._sum(one, other, is_torn=is_torn)
 
     def _sum(self, one: ShownStep, other: ShownStep, *, is_torn: bool) -> Reason | None:
@@ -84,7 +89,7 @@ class Rules:
         tie = self._ties.tie(unit, first, last, advanced=advanced)
         if tie is Tie.APART:
             return ITERATIONS
-        return self._proof(turn) or self._doubt(turn, unit, tie)
+        return self._proof(turn) or self._checked_again(turn, first) or self._doubt(turn, unit, tie)
 
     def _advanced(self, turn: Turn, unit: Unit) -> frozenset[int] | None:
         """The loops of the unit that went on to a later iteration between the accesses. None: it is not known."""
@@ -94,8 +99,6 @@ class Rules:
         return None if events is None else advanced_loops(unit.graph, events)
 
     def _proof(self, turn: Turn) -> Reason | None:
-        if self._is_checked_again(turn):
-            return CHECKED_AGAIN
         if facts.is_overwritten(turn):
             return OVERWRITTEN
         return SAME_LITERAL if facts.writes_same_literal(turn, self._graphs) else None
@@ -113,25 +116,19 @@ class Rules:
             return ENTRY_LOOP
         return LET_IN if tie is Tie.OWN and self._lets_others_in(turn) else None
 
-    def _is_checked_again(self, turn: Turn) -> bool:
-        """Double-checked locking done right.
-
-        What the first access read only decides; a later read of the same location, in the same activation, decides by
-        the same condition, under a lock that was taken after the first read; and whoever wrote had that lock.
-        """
-        first = turn.leaves
+    def _checked_again(self, turn: Turn, first: Local) -> Reason | None:
+        """Double-checked locking done right: a proof, if the lock is taken for the later check, and writers hold it."""
         between = self._around.between.get(turn.pair)
-        if first.op != "read" or between is None:
-            return False
-        around = [one.since for one in self._around.activations(first.number)]
+        if turn.leaves.op != "read" or between is None:
+            return None
         others = set(turn.after.locks or ()) & set(turn.before.locks or ())
         for read in between.reads:
-            is_inside = [one.since for one in self._around.activations(read.event)][: len(around)] == around
-            holds = self._around.holds.get(read.event, ())
-            is_guarded = any(hold.since > first.number and hold.lock in others for hold in holds)
-            if is_inside and is_guarded and facts.is_checked_again(first.at, read.site, self._graphs):
-                return True
-        return False
+            later = Local(site=read.site, around=self._around.activations(read.event))
+            if self._rechecks.is_checked_again(first, later):
+                holds = self._around.holds.get(read.event, ())
+                is_guarded = any(hold.since > turn.leaves.number and hold.lock in others for hold in holds)
+                return CHECKED_AGAIN if is_guarded else CHECKED_UNLOCKED
+        return None
 
     def _lets_others_in(self, turn: Turn) -> bool:
         """Whether the lock of a block that is around both accesses was released in between, inside the block."""

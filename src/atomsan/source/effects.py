@@ -50,6 +50,7 @@ _KEEP_SOME = Effect("read argument, write elements, write structure")
 # Groups of operations of which any two commute: done in either order, the container serves alike. What comes and goes
 # by its name or value does so whatever else comes and goes; by its position it does not.
 _AT_END, _AT_FRONT, _BY_VALUE, _SORTED, _COUNTED = "end", "front", "value", "sorted", "counted"
+_EMPTIED = "emptied"
 # The same for mappings only. In a list `del` and `pop` are by position.
 _BY_KEY = "key"
 
@@ -89,7 +90,7 @@ _QUEUES = ("queue.Queue", "asyncio.Queue")
 METHOD_TABLE: tuple[Method, ...] = (
     Method("append", _SEQUENCES, _GROW, borrows=True, changes="adds place", commutes=(_AT_END,)),
     Method("extend", _SEQUENCES, _GROW_BY, borrows=True, changes="adds place", commutes=(_AT_END,)),
-    Method("clear", _SEQUENCES, _SHIFT, borrows=True),
+    Method("clear", _SEQUENCES, _SHIFT, borrows=True, commutes=(_EMPTIED,)),
     Method("insert", _SEQUENCES, _SHIFT, borrows=True),
     Method("remove", _SEQUENCES, _SHIFT, borrows=True, changes="removes value", commutes=(_AT_END, _AT_FRONT)),
     Method("reverse", _SEQUENCES, _SHIFT, borrows=True),
@@ -131,7 +132,7 @@ METHOD_TABLE: tuple[Method, ...] = (
     Method("pop", _MAPPINGS, _REMOVE, borrows=True, commutes=(_BY_KEY,)),
     Method("popitem", (*_PLAIN, *_COUNTER, *_CHAIN), _TAKE_LAST, borrows=True),
     Method("popitem", _ORDERED, _SHIFT, borrows=True),
-    Method("clear", _MAPPINGS, _SHIFT, borrows=True),
+    Method("clear", _MAPPINGS, _SHIFT, borrows=True, commutes=(_EMPTIED,)),
     Method("update", (*_PLAIN, *_ORDERED, *_CHAIN), _MERGE, borrows=True, commutes=(_BY_VALUE,)),
     Method("update", _COUNTER, _SHIFT, borrows=True, commutes=(_BY_VALUE,)),
     Method("copy", _MAPPINGS, _READ_ALL, borrows=True),
@@ -154,7 +155,7 @@ METHOD_TABLE: tuple[Method, ...] = (
     Method("__contains__", _SET, _LOOK),
     # which one it takes cannot be told
     Method("pop", _SET, _SHIFT, borrows=True),
-    Method("clear", _SET, _SHIFT, borrows=True),
+    Method("clear", _SET, _SHIFT, borrows=True, commutes=(_EMPTIED,)),
     Method("copy", _SET, _READ_ALL, borrows=True),
     Method("update", _SET, _GROW_BY, borrows=True, commutes=(_BY_VALUE,)),
     Method("difference_update", _SET, _KEEP_SOME, borrows=True, commutes=(_BY_VALUE,)),

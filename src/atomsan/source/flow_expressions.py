@@ -13,6 +13,7 @@ from atomsan.source.flow_facts import (
     OPERATORS,
     READ_ONLY,
     condition_form,
+    condition_shape,
     is_fresh,
     stored_facts,
 )
@@ -119,10 +120,11 @@ class ExpressionFlow(FlowState):
 
     def condition(self, test: ast.expr, branch: int) -> tuple[int, ...]:
         """The condition that a test makes."""
-        return self.decided(self.tested(test), condition_form(test, self.resolve), branch)
+        return self.decided(self.tested(test), condition_form(test, self.resolve), branch, test)
 
-    def decided(self, values: Values, form: str, branch: int) -> tuple[int, ...]:
-        number = self.node("cond", None, form=form, branch=branch)
+    def decided(self, values: Values, form: str, branch: int, test: ast.expr | None = None) -> tuple[int, ...]:
+        shape = None if test is None else condition_shape(test, self.resolve)
+        number = self.node("cond", None, form=form, branch=branch, **({} if shape is None else {"shape": shape}))
         self.graph.flow(values, number)
         return (number,)
 
@@ -138,7 +140,7 @@ class ExpressionFlow(FlowState):
                 truth = self._truth(part, found) if is_tested or not is_last else found
                 values |= truth if is_tested else found
                 if not is_last:
-                    control = self.decided(truth, condition_form(part, self.resolve), branch)
+                    control = self.decided(truth, condition_form(part, self.resolve), branch, part)
         self.merge([before, self.variables])
         self.alive = made
         return self.join(values, control)

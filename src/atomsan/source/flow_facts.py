@@ -178,6 +178,46 @@ def condition_form(node: ast.expr, resolve: Resolve) -> str:
         return "..."
 
 
+def condition_shape(node: ast.expr, resolve: Resolve) -> str | None:
+    """A condition on one value, whatever it is read from: `? is None`. None if it is on several values, or on none.
+
+    That a key is in a container counts as one value.
+    """
+    leaves: list[ast.AST] = []
+
+    def value(part: ast.AST) -> str:
+        part = _resolved(part, resolve) if isinstance(part, ast.expr) else part
+        if isinstance(part, ast.Constant):
+            return repr(part.value)[:_LONGEST_LITERAL]
+        if isinstance(part, ast.UnaryOp) and not isinstance(part.op, ast.Not):
+            return f"{OPERATORS[type(part.op)]}{value(part.operand)}"
+        if isinstance(part, ast.BinOp):
+            return f"({value(part.left)} {OPERATORS[type(part.op)]} {value(part.right)})"
+        leaves.append(part)
+        return "?"
+
+    def shape(part: ast.expr, *, negated: bool) -> str:
+        part = _resolved(part, resolve)
+        if isinstance(part, ast.UnaryOp) and isinstance(part.op, ast.Not):
+            return shape(part.operand, negated=not negated)
+        if isinstance(part, ast.NamedExpr):
+            return shape(part.value, negated=negated)
+        if isinstance(part, ast.Compare) and len(part.ops) == 1 and isinstance(part.ops[0], ast.In | ast.NotIn):
+            leaves.append(part)
+            return "not ?" if isinstance(part.ops[0], ast.NotIn) is not negated else "?"
+        if isinstance(part, ast.Compare) and len(part.ops) == 1:
+            left, right, operator = value(part.left), value(part.comparators[0]), OPERATORS[type(part.ops[0])]
+            operator = _OPPOSITE[operator] if negated else operator
+            if "?" not in left:
+                left, operator, right = right, _MIRRORED[operator], left
+            return f"{left} {operator} {right}"
+        shown = value(part)
+        return f"not {shown}" if negated else shown
+
+    found = shape(node, negated=False)
+    return found[:_LONGEST_FORM] if len(leaves) == 1 else None
+
+
 def _form(node: ast.expr, resolve: Resolve, *, negated: bool) -> str:
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
         return _form(node.operand, resolve, negated=not negated)

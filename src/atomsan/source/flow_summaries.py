@@ -21,7 +21,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from atomsan.source.flow_expressions import ExpressionFlow, changed_names
-from atomsan.source.flow_facts import OPERATORS, operand_facts, pattern_form
+from atomsan.source.flow_facts import OPERATORS, condition_shape, operand_facts, pattern_form
 from atomsan.source.flow_graph import NOTHING, Values
 from atomsan.source.flow_state import Loop, ModuleFlows, Place, Variables
 from atomsan.source.scopes import FunctionNode, Scopes
@@ -82,7 +82,9 @@ class StatementFlow(ExpressionFlow):
             self.statement = before
 
     def _leave(self, kind: str, at: Place | None, values: Values) -> None:
-        number = self.node(kind, None if kind == "return" else at)
+        value = at.value if isinstance(at, ast.Return | ast.Yield) else at
+        shape = condition_shape(value, self.resolve) if kind != "raise" and isinstance(value, ast.expr) else None
+        number = self.node(kind, None if kind == "return" else at, **({} if shape is None else {"shape": shape}))
         self.graph.flow(values, number)
 
     def _expression(self, node: ast.Expr) -> None:

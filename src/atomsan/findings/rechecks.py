@@ -1,0 +1,188 @@
+"""Checked again: recognizes that a value which was read only decides whether the same condition is checked again.
+
+    if self.value is None:                  the first read, which only decides
+        with self.lock:
+            if self.value is None:          the later read: the same condition
+                self.value = make()
+
+What is done then rests on the later read, so it does not matter what others did in between. The two reads and their
+conditions may be in different functions, as long as the value is passed between them unchanged.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from atomsan.findings.activations import Activation
+    from atomsan.findings.flow_graph import FlowGraph, FlowGraphs
+    from atomsan.findings.ties import Local
+
+_EXITS = frozenset({"Return", "Raise", "Continue", "Break"})
+_COMPARISON = re.compile(r"(.*) (==|!=|is not|is|<=|>=|<|>) (.*)", re.DOTALL)
+_OPPOSITE = {"==": "!=", "!=": "==", "is": "is not", "is not": "is", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
+_HOLE = "?"
+
+
+class _Level(NamedTuple):
+    """An activation, the node of a value in it, and the node that leads to the later read, if that is in it too."""
+
+    activation: Activation
+    graph: FlowGraph
+    node: int
+    later: int | None
+
+
+class Rechecks:
+    def __init__(self, graphs: FlowGraphs) -> None:
+        self._graphs = graphs
+
+    def is_checked_again(self, first: Local, later: Local) -> bool:
+        """Whether what was read first only decides, by a condition that the later read of the location decides too."""
+        if self._operation(first) != self._operation(later):
+            return False
+        wanted = set(self._acting(later))
+        if not wanted:
+            return False
+        decided = self._decided(first, later)
+        return decided is not None and decided <= wanted
+
+    def _operation(self, access: Local) -> tuple[object, object]:
+        node = self._graphs.node(self._graphs.place(access.site))
+        return (node.kind, node.facts.get("op")) if node else (None, None)
+
+    def _acting(self, later: Local) -> Iterator[str]:
+        """The conditions under which something is done that rests on the later read."""
+        for level, hole in self._levels(later, ()):
+            for use in level.graph.uses(level.node):
+                shape = _shape(level.graph, use, hole)
+                if shape is not None:
+                    branch = level.graph.nodes[use].facts.get("branch", -1)
+                    is_left = _exits(level.graph, branch, 0) and not _acts(level.graph, branch, 0)
+                    yield _negated(shape) if is_left else shape
+
+    def _decided(self, first: Local, later: Local) -> set[str] | None:
+        """The conditions on what was read first that lead to the later read. None: it is used for more than that."""
+        found: set[str] = set()
+        for level, hole in self._levels(first, later.around, later.site):
+            for use in level.graph.uses(level.node):
+                if level.later is not None and _is_passed_over(level.graph, use, level.later):
+                    continue
+                kind = level.graph.nodes[use].kind
+                if kind in ("return", "yield") and level.later is None:
+                    continue  # followed by the next level
+                if kind == "call" and use == level.later:
+                    inside = self._decided_inside(level.activation, later, hole)
+                    if inside is None:
+                        return None
+                    found |= inside
+                    continue
+                shape = _leading(level, use, hole)
+                if shape is None:
+                    return None
+                found.add(shape)
+        return found
+
+    def _decided_inside(self, caller: Activation, later: Local, hole: str) -> set[str] | None:
+        """The same for a value that is passed to the function that the later read is in."""
+        depth = next((i for i, one in enumerate(later.around) if one.is_same(caller)), None)
+        if depth is None or depth + 1 >= len(later.around):
+            return None
+        callee = later.around[depth + 1]
+        graph = self._graphs.of(callee.function)
+        if graph is None:
+            return None
+        lead = self._lead(callee, later.around, later.site)
+        found: set[str] = set()
+        for parameter in graph.parameters:
+            if graph.nodes[parameter].facts.get("name") in ("self", "cls"):
+                continue
+            for use in graph.uses(parameter):
+                if lead is not None and _is_passed_over(graph, use, lead):
+                    continue
+                shape = _leading(_Level(callee, graph, parameter, lead), use, hole)
+                if shape is None:
+                    return None
+                found.add(shape)
+        return found
+
+    def _levels(self, access: Local, later: Sequence[Activation], later_site: int = 0) -> Iterator[tuple[_Level, str]]:
+        """The activations that a value goes up through unchanged, from that of the access on, and what became of it."""
+        place = self._graphs.place(access.site)
+        hole = _HOLE
+        for activation in reversed(access.around):
+            graph = self._graphs.of(activation.function)
+            if graph is None or place is None or place.function != activation.function:
+                return
+            lead = self._lead(activation, later, later_site)
+            yield _Level(activation, graph, place.node, lead), hole
+            leaving = [use for use in graph.uses(place.node) if graph.nodes[use].kind in ("return", "yield")]
+            shapes = {str(graph.nodes[use].facts.get("shape", "")) for use in leaving}
+            if lead is not None or len(shapes) != 1 or shapes == {""}:
+                return
+            hole = _filled(shapes.pop(), hole)
+            place = self._graphs.place(activation.called_at)
+
+    def _lead(self, activation: Activation, around: Sequence[Activation], site: int) -> int | None:
+        """The node in an activation's own code that is an access, or that leads to it, if the access is inside."""
+        for depth, one in enumerate(around):
+            if one.is_same(activation):
+                place = self._graphs.place(around[depth + 1].called_at if depth + 1 < len(around) else site)
+                return place.node if place is not None and place.function == activation.function else None
+        return None
+
+
+def _filled(shape: str, hole: str) -> str:
+    return shape if hole == _HOLE else shape.replace(_HOLE, hole if shape == _HOLE else f"({hole})")
+
+
+def _shape(graph: FlowGraph, use: int, hole: str) -> str | None:
+    node = graph.nodes[use]
+    shape = node.facts.get("shape") if node.kind == "cond" else None
+    return None if shape is None else _filled(str(shape), hole)
+
+
+def _leading(level: _Level, use: int, hole: str) -> str | None:
+    """A condition, such that it holds where the later read is come to. None: it is no condition for that."""
+    shape = _shape(level.graph, use, hole)
+    if shape is None or level.later is None:
+        return None
+    branch = level.graph.nodes[use].facts.get("branch", -1)
+    arm = level.graph.nodes[level.later].arms.get(branch)
+    if arm is None:
+        return _negated(shape) if _exits(level.graph, branch, 0) else None
+    return shape if arm == 0 else _negated(shape)
+
+
+def _is_passed_over(graph: FlowGraph, use: int, later: int) -> bool:
+    """Whether a node was not executed on the way to a later one: it is in another arm, or would have left."""
+    node, end = graph.nodes[use], graph.nodes[later]
+    if graph.are_exclusive(use, later):
+        return True
+    if node.statement >= end.statement:
+        return False
+    if node.kind in ("return", "raise"):
+        return True
+    return any(branch not in end.arms and _exits(graph, branch, arm) for branch, arm in node.arms.items())
+
+
+def _exits(graph: FlowGraph, branch: int, arm: int) -> bool:
+    """Whether an arm of a branch ends the pass through the code behind it."""
+    exits = {number for number, row in enumerate(graph.statements) if row[2] == branch and row[3] in _EXITS}
+    arms = {node.arms.get(branch) for node in graph.nodes if node.statement in exits}
+    return bool(exits) and (arm in arms if arms - {None} else arm == 0)
+
+
+def _acts(graph: FlowGraph, branch: int, arm: int) -> bool:
+    """Whether anything is written or called in an arm of a branch."""
+    nodes = (node for node in graph.nodes if node.arms.get(branch) == arm)
+    return any(node.kind in ("write", "update", "call") and not node.passes_on for node in nodes)
+
+
+def _negated(shape: str) -> str:
+    if shape.startswith("not "):
+        return shape.removeprefix("not ")
+    found = _COMPARISON.fullmatch(shape)
+    return f"{found[1]} {_OPPOSITE[found[2]]} {found[3]}" if found else f"not {shape}"

@@ -117,7 +117,7 @@ FLOWS: dict[str, tuple[str, list[str]]] = {
         "*self.a v ?.a", "self.a v ?.a", "?.a c self.c", "self.a v self.b=", "self.c v self.b=", "?.a c self.b=",
     ]),
     "match": ("match self.a:\n    case [x, 1]: self.b = x\n    case None: self.c = 1", [
-        "self.a v ?case Sequence(_, 1)", "?case Sequence(_, 1) c self.b=", "self.a v self.b=",
+        "self.a v match", "match v ?case Sequence(_, 1)", "?case Sequence(_, 1) c self.b=", "match v self.b=",
         "self.a v ?case None", "?case Sequence(_, 1) c ?case None", "?case None c self.c=",
     ]),
     "a formatted string": ("self.b = f'{self.a:>{p}}'", [

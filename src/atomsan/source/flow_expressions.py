@@ -24,6 +24,7 @@ from atomsan.source.scopes import ComprehensionNode
 
 _TESTED = (ast.Name, ast.Attribute, ast.Subscript)
 _IDENTITY = (ast.Is, ast.IsNot)
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
 class ExpressionFlow(FlowState):
@@ -89,7 +90,8 @@ class ExpressionFlow(FlowState):
     def _unary(self, node: ast.UnaryOp) -> Values:
         if isinstance(node.op, ast.Not):
             values = self.tested(node.operand)
-            for number in values:
+            number = self.module.taps.get(node.operand, self.module.nodes.get(node.operand))
+            if number is not None:
                 self.graph.call_at(number, node)
             return values
         values = self.value(node.operand)
@@ -118,9 +120,11 @@ class ExpressionFlow(FlowState):
     def _truth(self, node: ast.expr, values: Values) -> Values:
         return values | {self.tap(node, values, keys=True)} if isinstance(node, _TESTED) else values
 
-    def condition(self, test: ast.expr, branch: int) -> tuple[int, ...]:
-        """The condition that a test makes."""
-        return self.decided(self.tested(test), condition_form(test, self.resolve), branch, test)
+    def condition(self, test: ast.expr, branch: int, around: Place) -> tuple[int, ...]:
+        """The condition that a test makes. The code of `__bool__` is called at the position of what is around."""
+        control = self.decided(self.tested(test), condition_form(test, self.resolve), branch, test)
+        self.graph.call_at(control[0], around)
+        return control
 
     def decided(self, values: Values, form: str, branch: int, test: ast.expr | None = None) -> tuple[int, ...]:
         shape = None if test is None else condition_shape(test, self.resolve)
@@ -141,13 +145,14 @@ class ExpressionFlow(FlowState):
                 values |= truth if is_tested else found
                 if not is_last:
                     control = self.decided(truth, condition_form(part, self.resolve), branch, part)
+                    self.graph.call_at(control[0], node)
         self.merge([before, self.variables])
         self.alive = made
         return self.join(values, control)
 
     def _if_exp(self, node: ast.IfExp) -> Values:
         branch = self.branch(node, "IfExp")
-        control = self.condition(node.test, branch)
+        control = self.condition(node.test, branch, node)
         before = self.copied()
         with self.under(control, (branch, 0)):
             values = self.value(node.body)
@@ -175,12 +180,19 @@ class ExpressionFlow(FlowState):
 
     def _dict(self, node: ast.Dict) -> Values:
         pairs = zip(node.keys, node.values, strict=True)
-        return self._container(
-            [self.unpacked(value) if key is None else self.value(key) | self.value(value) for key, value in pairs]
-        )
+        found = [self.unpacked(value) if key is None else self.value(key) | self.value(value) for key, value in pairs]
+        self._unpack_at(node, [value for key, value in zip(node.keys, node.values, strict=True) if key is None])
+        return self._container(found)
 
     def _display(self, node: ast.Tuple | ast.List | ast.Set) -> Values:
-        return self._container([self.value(part) for part in node.elts])
+        found = [self.value(part) for part in node.elts]
+        self._unpack_at(node, [part.value for part in node.elts if isinstance(part, ast.Starred)])
+        return self._container(found)
+
+    def _unpack_at(self, node: ast.expr, parts: list[ast.expr]) -> None:
+        """What is unpacked into a display is so at the position of the display."""
+        for part in parts:
+            self.graph.call_at(self.module.taps[part], node)
 
     def _container(self, parts: list[Values]) -> Values:
         values = NOTHING.union(*parts)
@@ -263,7 +275,7 @@ class ExpressionFlow(FlowState):
             self.assign(first.target, values, None)
             for test in first.ifs:
                 branch = self.branch(test, "comprehension")
-                self.control = self.condition(test, branch)
+                self.control = self.condition(test, branch, test)
                 self.arms = (*self.arms, (branch, 0))
             conditions = self.control if self.control is not control else ()
             values = self._generators(node, others)
@@ -275,7 +287,8 @@ class ExpressionFlow(FlowState):
         if isinstance(node, ast.Call) and self.canonical(node.func) == "range":
             return values
         number = self.tap(node, values)
-        self.graph.call_at(number, around)
+        if values or not isinstance(around, _COMPREHENSIONS):
+            self.graph.call_at(number, around)
         return frozenset((number,))
 
     # Calls

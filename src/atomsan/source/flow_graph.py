@@ -52,7 +52,7 @@ class FlowGraph:
         self.flow(control, joined, "c")
         return joined
 
-    def call_at(self, node: int, place: ast.expr | ast.stmt) -> None:
+    def call_at(self, node: int, place: ast.expr | ast.stmt | ast.pattern) -> None:
         """Code that is called at this place is called by this node, unless another one was said to do it."""
         at = f"{place.lineno}:{place.col_offset}:{place.end_lineno}:{place.end_col_offset}"
         self.calls.setdefault(at, node)

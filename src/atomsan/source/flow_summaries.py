@@ -27,6 +27,9 @@ from atomsan.source.flow_state import Loop, ModuleFlows, Place, Variables
 from atomsan.source.scopes import FunctionNode, Scopes
 from atomsan.source.traversal import walk
 
+# Patterns that run code of the object that they are matched with.
+_MATCHING = (ast.MatchClass, ast.MatchValue, ast.MatchMapping, ast.MatchSequence)
+
 
 class FlowSummaries(NamedTuple):
     """The summaries of a module."""
@@ -191,7 +194,7 @@ class StatementFlow(ExpressionFlow):
 
     def _if(self, node: ast.If) -> None:
         marks = self._marks()
-        control = self.condition(node.test, self.statement)
+        control = self.condition(node.test, self.statement, node)
         self._arms(control, [node.body, node.orelse])
         self._after(*marks)
 
@@ -209,7 +212,7 @@ class StatementFlow(ExpressionFlow):
         self.merge(ends or [self.variables], control)
 
     def _assert(self, node: ast.Assert) -> None:
-        control = self.condition(node.test, self.statement)
+        control = self.condition(node.test, self.statement, node)
         if node.msg is not None:
             with self.under(control, (self.statement, 1)):
                 self.value(node.msg)
@@ -239,10 +242,13 @@ class StatementFlow(ExpressionFlow):
         form = pattern_form(case.pattern, self.resolve)
         parts = [part for part in walk(case.pattern) if isinstance(part, ast.expr) and not isinstance(part, ast.Name)]
         values = subject.union(*[self.value(part) for part in parts if isinstance(part, ast.Attribute)])
-        if any(isinstance(part, ast.MatchClass) for part in walk(case.pattern)):
-            number = self.access("call", case.pattern, name="match")  # type: ignore[arg-type]
+        if any(isinstance(part, _MATCHING) for part in walk(case.pattern)):
+            number = self.node("call", None, name="match")
             self.graph.flow(values, number)
             values = frozenset((number,))
+            for part in walk(case.pattern):
+                if isinstance(part, ast.pattern):
+                    self.graph.call_at(number, part)
         for part in walk(case.pattern):
             name = getattr(part, "name", None) or getattr(part, "rest", None)
             if isinstance(name, str):
@@ -250,7 +256,7 @@ class StatementFlow(ExpressionFlow):
         control = self.decided(values, f"case {form}", self.statement)
         if case.guard is not None:
             self.control = control
-            control = self.condition(case.guard, self.statement)
+            control = self.condition(case.guard, self.statement, case.guard)
         return control
 
     def _try(self, node: ast.Try) -> None:
@@ -344,7 +350,7 @@ class StatementFlow(ExpressionFlow):
                 head = self.copied()
                 self.block(node.body)
             else:
-                test = self.condition(node.test, self.statement)
+                test = self.condition(node.test, self.statement, node)
                 head = self.copied()
                 with self.under(test, (self.statement, 0)):
                     self.block(node.body)

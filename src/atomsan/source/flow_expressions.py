@@ -134,7 +134,7 @@ class ExpressionFlow(FlowState):
 
     def _bool_op(self, node: ast.BoolOp, *, is_tested: bool = False) -> Values:
         branch = self.branch(node, "BoolOp")
-        before, made = self.copied(), self.alive
+        before, since = self.copied(), len(self.bound)
         values = NOTHING
         control: tuple[int, ...] = self.control
         for place, part in enumerate(node.values):
@@ -146,20 +146,19 @@ class ExpressionFlow(FlowState):
                 if not is_last:
                     control = self.decided(truth, condition_form(part, self.resolve), branch, part)
                     self.graph.call_at(control[0], node)
-        self.merge([before, self.variables])
-        self.alive = made
+        self.merge([before, self.variables], (), since)
         return self.join(values, control)
 
     def _if_exp(self, node: ast.IfExp) -> Values:
         branch = self.branch(node, "IfExp")
         control = self.condition(node.test, branch, node)
-        before = self.copied()
+        before, since = self.copied(), len(self.bound)
         with self.under(control, (branch, 0)):
             values = self.value(node.body)
         after, self.variables = self.variables, before
         with self.under(control, (branch, 1)):
             values |= self.value(node.orelse)
-        self.merge([after, self.variables], control)
+        self.merge([after, self.variables], control, since)
         return self.join(values, control)
 
     # Taps

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -45,7 +45,9 @@ class ModuleFlows:
 class Loop:
     """A loop that is being walked."""
 
-    def __init__(self, heads: dict[str, int]) -> None:
+    def __init__(self, heads: dict[str, int], since: int) -> None:
+        self.since = since
+        """How many variables were bound before it."""
         self.heads = heads
         """By variable that the loop changes: the join at its head."""
         self.left: list[Variables] = []
@@ -65,6 +67,8 @@ class FlowState:
         """The function, or a comprehension or trivial lambda in it."""
         self._own = {scope}
         self.variables: Variables = {}
+        self.bound: list[str] = []
+        """The variables that were bound so far, in order, so that branches need not compare all of them."""
         self.alive = True
         """Whether the statement in work can be reached."""
         self.control: tuple[int, ...] = ()
@@ -183,6 +187,7 @@ class FlowState:
 
     def define(self, name: str, values: Values) -> None:
         self.variables[name] = values
+        self.bound.append(name)
         self._order.setdefault(name, f"${len(self._order)}")
         for bound in self.trying:
             bound.setdefault(name, set()).update(values)
@@ -205,6 +210,8 @@ class FlowState:
     def closure(self, inner: Scope) -> Values:
         """What a function that is defined here is made of: the variables it captures."""
         own = self._own_scope()
+        if own.kind != FUNCTION:
+            return NOTHING
         cells = [self.cell(name) for name in sorted(self.module.captured(inner, own))]
         self._content.update(cells)
         return frozenset(cells)
@@ -251,19 +258,17 @@ class FlowState:
     def copied(self) -> Variables:
         return dict(self.variables)
 
-    def merge(self, ways: Iterable[Variables], control: tuple[int, ...] = ()) -> None:
-        """The variables after several ways here: those that differ depend on the conditions too."""
-        first, *others = ways
-        merged = dict(first)
-        for other in others:
-            for name in other.keys() | merged.keys():
-                one, two = merged.get(name, NOTHING), other.get(name, NOTHING)
-                if one != two:
-                    merged[name] = one | two
-        if control:
-            for name, values in merged.items():
-                if any(way.get(name, NOTHING) != values for way in (first, *others)):
-                    merged[name] = self.join(values, control)
+    def merge(self, ways: Sequence[Variables], control: tuple[int, ...], since: int) -> None:
+        """The variables after several ways here: those that differ depend on the conditions too.
+
+        `since` is how many variables were bound before the ways parted.
+        """
+        merged = dict(ways[0])
+        for name in sorted({*self.bound[since:]}):
+            found = [way.get(name, NOTHING) for way in ways]
+            values = NOTHING.union(*found)
+            if any(one != values for one in found):
+                merged[name] = self.join(values, control) if control else values
         self.variables = merged
 
     @contextmanager
@@ -289,12 +294,13 @@ class FlowState:
         self.graph.loops.append((self.loops[-1] if self.loops else -1, self.statement))
         before = self.loops
         self.loops = (*before, number)
-        heads = {}
+        heads, since = {}, len(self.bound)
         for name in changed:
             head = self._join(self.variables.get(name, NOTHING))
             heads[name] = head
             self.variables[name] = frozenset((head,))
-        entered = Loop(heads)
+            self.bound.append(name)
+        entered = Loop(heads, since)
         self.open_loops.append(entered)
         yield entered
         for variables, control in (*entered.again, *([(self.variables, ())] if self.alive else [])):

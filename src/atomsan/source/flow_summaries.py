@@ -200,7 +200,7 @@ class StatementFlow(ExpressionFlow):
 
     def _arms(self, control: tuple[int, ...], blocks: Sequence[Sequence[ast.stmt]]) -> None:
         """Blocks of which one is executed."""
-        before = self.copied()
+        before, since = self.copied(), len(self.bound)
         ends: list[Variables] = []
         for number, block in enumerate(blocks):
             self.variables, self.alive = dict(before), True
@@ -209,7 +209,7 @@ class StatementFlow(ExpressionFlow):
             if self.alive:
                 ends.append(self.variables)
         self.alive = bool(ends)
-        self.merge(ends or [self.variables], control)
+        self.merge(ends or [self.variables], control, since)
 
     def _assert(self, node: ast.Assert) -> None:
         control = self.condition(node.test, self.statement, node)
@@ -221,7 +221,7 @@ class StatementFlow(ExpressionFlow):
     def _match(self, node: ast.Match) -> None:
         marks = self._marks()
         subject = self.value(node.subject)
-        before, control = self.copied(), self.control
+        before, since, control = self.copied(), len(self.bound), self.control
         ends: list[Variables] = []
         conditions: list[int] = []
         for number, case in enumerate(node.cases):
@@ -234,7 +234,7 @@ class StatementFlow(ExpressionFlow):
             if self.alive:
                 ends.append(self.variables)
         self.alive = True
-        self.merge([before, *ends], tuple(conditions))
+        self.merge([before, *ends], tuple(conditions), since)
         self._after(*marks)
 
     def _case(self, case: ast.match_case, subject: Values) -> tuple[int, ...]:
@@ -260,7 +260,8 @@ class StatementFlow(ExpressionFlow):
         return control
 
     def _try(self, node: ast.Try) -> None:
-        marks, before, first = self._marks(), self.copied(), len(self.graph.nodes)
+        marks, before, since = self._marks(), self.copied(), len(self.bound)
+        first = len(self.graph.nodes)
         bound: dict[str, set[int]] = {}
         self.trying.append(bound)
         self._arm(0, node.body)
@@ -287,7 +288,7 @@ class StatementFlow(ExpressionFlow):
         if self.alive:
             ends.append(self.variables)
         self.alive = bool(ends)
-        self.merge(ends or [self.variables], fallen)
+        self.merge(ends or [self.variables], fallen, since)
         self._after(*marks)
         if fallen:
             self.control = fallen
@@ -376,7 +377,7 @@ class StatementFlow(ExpressionFlow):
             if self.alive:
                 ends.append(self.variables)
         self.alive = bool(ends)
-        self.merge(ends or [self.variables], conditions)
+        self.merge(ends or [self.variables], conditions, loop.since)
         self._after(*marks)
 
     # Exits

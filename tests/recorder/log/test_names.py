@@ -154,7 +154,7 @@ def test_sites() -> None:
     log.trace()
     sites = log.symbols.sites
     text = "self.items.append(1)"
-    assert sites.site(0) == ("bank.py:3:8", "bank.py", 3, 8, "Account.add", text, None, None, None, text)
+    assert sites.site(0) == ("bank.py:3:8", "bank.py", 3, 8, "Account.add", text, None, 0, None, text)
     assert sites.site(1)[0] == "bank.py:3:8 (append)"
     assert sites.site(1).operation == "append"
     assert [event.site for event in log.trace()] == ["bank.py:3:8", *["bank.py:3:8 (append)"] * 2, None]

@@ -202,8 +202,9 @@ class SymbolNames:
                 value = value.encode("utf-8", "backslashreplace").decode()
             if value is not None:
                 self.symbols.sites.set(symbol, field, value)
-        if site.owner is not None and site.node is not None:
+        if site.owner is not None:
             self.symbols.sites.set(symbol, "owner", self._function(site.owner))
+        if site.node is not None:
             self.symbols.sites.set(symbol, "node", site.node)
         normal = site.normal(site.line, site.column)
         if normal is not None:

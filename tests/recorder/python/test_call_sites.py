@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import textwrap
 from collections.abc import Mapping
@@ -223,8 +224,13 @@ def lines_of(sites: list[str]) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def calls(tmp_path_factory: pytest.TempPathFactory) -> Calls:
-    return call_sites(recorded(tmp_path_factory.mktemp("calls"), PROGRAM))
+def trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return recorded(tmp_path_factory.mktemp("calls"), PROGRAM)
+
+
+@pytest.fixture(scope="module")
+def calls(trace: Path) -> Calls:
+    return call_sites(trace)
 
 
 @pytest.mark.parametrize(
@@ -320,6 +326,26 @@ def test_calls_of_itself(calls: Calls) -> None:
 
 def test_calls_by_text_that_is_executed(calls: Calls) -> None:
     assert calls["executed"] == ["<string>:2:0 <module>"]
+
+
+def test_calls_have_nodes_in_the_summary_of_their_function(trace: Path) -> None:
+    loaded = atomsan.load(trace)
+    symbols = loaded.symbols
+    called = {
+        int(site)
+        for batch in loaded.batches()
+        for site, op, target in zip(batch.site, batch.op, batch.target, strict=True)
+        if op == Op.BEGIN and symbols.regions.get(int(target), "origin") != "loop"
+    }
+    called = {site for site in called if "def " not in (symbols.sites.site(site).text or "")}
+    unknown = []
+    for site in map(symbols.sites.site, sorted(called)):
+        if site.owner is None or site.node is None:
+            unknown.append(site)
+            continue
+        node = json.loads(symbols.functions.get(site.owner, "summary"))["nodes"][site.node]
+        assert node["k"] in ("call", "read", "write", "update", "cond"), site
+    assert (len(called) > 50, unknown) == (True, [])
 
 
 def test_code_whose_address_is_used_again(tmp_path: Path) -> None:

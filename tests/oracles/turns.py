@@ -1,8 +1,8 @@
 """Turns by their definition: every a, b, r1, r2 of a trace is tried.
 
 A turn: accesses a before b of a regular transaction T, and r1, r2 of one other thread, where a comes before r1 and
-conflicts with it, r2 before b and conflicts with it; and r1 = r2, or r1 comes before r2 (one turn), or r2 before r1 in one
-regular transaction (two turns).
+conflicts with it, r2 before b and conflicts with it; and r1 = r2, or r1 comes before r2 (one turn), or r2 before r1 in
+one regular transaction (two turns).
 """
 
 from __future__ import annotations

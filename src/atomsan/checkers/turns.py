@@ -1,9 +1,9 @@
 """Lists all kinds of turns: pairs of accesses of a transaction that another thread came between.
 
-A checker shows one cycle for each violating transaction, often through accesses that nobody cares about: a log line, the
-order of two locks. Judging needs to know *every* pair of accesses that was torn apart, for one of them may be the bug.
-So a *turn* is spelled out: the transaction accesses `a`; another thread does `r1` after it, which conflicts with `a`, and
-`r2`, often the same access, which conflicts with `b`; then the transaction accesses `b`.
+A checker shows one cycle for each violating transaction, often through accesses that nobody cares about: a log line,
+the order of two locks. Judging needs *every* pair of accesses that was torn apart, for one of them may be the bug.
+So a *turn* is spelled out: the transaction accesses `a`; another thread does `r1` after it, which conflicts with `a`,
+and `r2`, often the same access, which conflicts with `b`; then the transaction accesses `b`.
 
     T: read balance          a
     U: write balance         r1 = r2

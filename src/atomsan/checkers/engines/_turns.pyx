@@ -1,9 +1,9 @@
 # cython: language_level=3, freethreading_compatible=True
 """Turns: lists all kinds of data cycles that lead out of a transaction into one other thread and back.
 
-A turn is two accesses a before b of a transaction T and two accesses r1, r2 of one other thread: a conflicts with r1 and
-comes before it, r2 conflicts with b and comes before it. *One turn*: r1 = r2, or r1 before r2. *Two turns*: r2 before
-r1, in one transaction R, which T interleaves with as R does with T. `checkers/turns.py` explains what it is for.
+A turn is two accesses a before b of a transaction T and two accesses r1, r2 of one other thread: a conflicts with r1
+and comes before it, r2 conflicts with b and comes before it. *One turn*: r1 = r2, or r1 before r2. *Two turns*: r2
+before r1, in one transaction R: each of T and R comes before the other. `checkers/turns.py` explains what it is for.
 
 Its kind: path, site and operation of a and of b; site and operation of r1 and of r2; whether a and b are of one
 location, r1 and r2 of one transaction, a and b of the same innermost region (the same begin: one iteration of a loop);
@@ -11,33 +11,34 @@ one turn or two. A path is a hash of the open regions and the sites of their beg
 each kind the example is kept that has the fewest events of the thread between a and b. Its count: one turn counts once
 for T and the other thread, two turns once for T and R.
 
-How: accesses are kept in a log, linked by location and by thread, as long as a transaction runs that they may matter to.
-When a transaction ends, its locations are looked up, and what other threads did there meanwhile. Accesses of the same
-kind to one location make a run. A pair of runs that conflict leads out (a -> r1) or back (r2 -> b), and each pair out is
-combined with each pair back:
+How: accesses are kept in a log, linked by location and by thread, as long as a transaction runs that they may matter
+to. When a transaction ends, its locations are looked up, and what other threads did there meanwhile. Accesses of the
+same kind to one location make a run. A pair of runs that conflict leads out (a -> r1) or back (r2 -> b), and each pair
+out is combined with each pair back:
 
 - one turn: for r2, the latest r1 up to it, the latest a before that and the first b after r2 are the shortest. Another
   iteration needs one more a (before b's innermost region began) and one more b (of the next innermost region);
-- two turns: the last r1 and the first r2 of R leave most room, so each b with the latest a before it is enough. They are
-  looked for when the later one of the two transactions ends, for both.
+- two turns: the last r1 and the first r2 of R leave most room, so each b with the latest a before it is enough. They
+  are looked for when the later one of the two transactions ends, for both.
 
 a and b of one path are of the same innermost region if and only if a comes after the begin of b's.
 
-What is not enumerated, so that time and memory are bounded (`folded`, `thinned`, `dropped` and `forgotten` say how often):
+What is not enumerated, so that time and memory are bounded, and the counters that say how often:
 
-- `folded`: of a run of the same access, with no other access to the location in between, the first two and the last are kept: no
-  kind is lost, and no shorter example of one turn;
-- `thinned`: of more than LONGEST accesses to a location, the FIRST oldest and LAST newest of each thread, path, site and operation
-  are kept;
-- of pairs that look the same at more than 2 * ENDS locations, those at the first and the last are combined with pairs at other
-  locations, if there are more than FEW_COMBINATIONS. `dropped`: there were more than MOST_COMBINATIONS with one thread, or
-  more than `most` kinds;
+- `folded`: of a run of the same access, with no other access to the location in between, the first two and the last
+  are kept: no kind is lost, and no shorter example of one turn;
+- `thinned`: of more than LONGEST accesses to a location, the FIRST oldest and LAST newest of each thread, path, site
+  and operation are kept;
+- pairs that look the same at more than 2 * ENDS locations: only those at the first and the last are combined with
+  pairs at other locations, if there are more than FEW_COMBINATIONS;
+- `dropped`: with one other thread there were more than MOST_COMBINATIONS, or in all more than `most` kinds;
 - `forgotten`: of more than MOST_KEPT accesses that matter to running transactions, the older half is forgotten.
 
-A transaction and another thread that did the same things in the same order OFTEN times are only counted from then on.
+A transaction and another thread that did the same in the same order OFTEN times are only counted from then on.
 
-Shadow state: `log` (0 is none), `transactions` (0 is none: unary), both made compact when full; `locations` and `threads`
-by number; `ended`, the transactions that ended, without those that a later one surrounds: so both begins and ends ascend.
+Shadow state: `log` (place 0 is none), `transactions` (0 is none: unary), both made compact when full; `locations` and
+`threads` by number; `ended`, the transactions that ended, without those that a later one surrounds: both begins and
+ends ascend in it.
 """
 
 cimport cython
@@ -61,7 +62,7 @@ cdef enum:
     FEW_COMBINATIONS = 1 << 12
     MOST_COMBINATIONS = 1 << 17
     SMALLEST = 1 << 12              # room of the log and of the transactions
-    MOST_KEPT = 1 << 20
+    MOST_KEPT = 1 << 21
     MOST_SHAPES = 1 << 18
     MOST_SHAPE_KINDS = 1 << 22
     OFTEN = 1000
@@ -486,7 +487,7 @@ cdef class TurnEngine:
             self.folded += 1
             return 0
         if location.count >= max(location.most, <uint32_t> LONGEST):
-            self.thin(location)
+            self.shorten(location)
         new.earlier, new.before = location.newest, thread.newest
         location.newest = thread.newest = <uint32_t> self.used
         location.count += 1
@@ -610,16 +611,35 @@ cdef class TurnEngine:
                 count += 1
         self.begun = count
 
+    cdef int shorten(self, Location *location) except -1 nogil:
+        """Leave out what does not matter any more; if that is little, thin the rest."""
+        cdef uint64_t horizon = self.horizon(self.oldest_running())
+        cdef uint32_t at = location.newest
+        cdef uint32_t *link = &location.newest
+        cdef uint32_t count = 0
+        while at and self.log[at].event >= horizon:
+            link = &self.log[at].earlier
+            at = link[0]
+            count += 1
+        link[0] = 0
+        location.count = count
+        if count >= LONGEST // 2:
+            self.thin(location)
+        location.most = max(<uint32_t> LONGEST, 2 * location.count)
+        return 0
+
     cdef int thin(self, Location *location) except -1 nogil:
         """Keep the first and the last of each thread, path, site and operation."""
         cdef size_t i, start = 0, count = 0
-        cdef uint32_t at = location.newest, later = 0
-        cdef uint64_t horizon = self.horizon(self.oldest_running())
+        cdef uint32_t at = location.newest
+        cdef uint32_t *link = &location.newest
         cdef Access *access
         ensure_room(<void **> &self.sorted, &self.sorted_room, location.count, sizeof(Sorted))
         while at:
             access = &self.log[at]
-            self.sorted[count].key = joined(joined(access.path, <uint64_t> access.thread << 32 | access.site), access.op)
+            self.sorted[count].key = joined(
+                joined(access.path, <uint64_t> access.thread << 32 | access.site), access.op
+            )
             self.sorted[count].order, self.sorted[count].index = <uint32_t> count, at
             count += 1
             at = access.earlier
@@ -631,24 +651,12 @@ cdef class TurnEngine:
             if i - start >= LAST and i + FIRST < count and self.sorted[i + FIRST].key == self.sorted[i].key:
                 self.log[self.sorted[i].index].is_dead = True
                 self.thinned += 1
-        at = location.newest
-        location.count = 0
-        while at:
-            access = &self.log[at]
-            access.is_dead |= access.event < horizon
-            if not access.is_dead:
-                if later:
-                    self.log[later].earlier = at
-                else:
-                    location.newest = at
-                later = at
-                location.count += 1
-            at = access.earlier
-        if later:
-            self.log[later].earlier = 0
-        else:
-            location.newest = 0
-        location.most = max(<uint32_t> LONGEST, 2 * location.count)
+                location.count -= 1
+        while link[0]:
+            if self.log[link[0]].is_dead:
+                link[0] = self.log[link[0]].earlier
+            else:
+                link = &self.log[link[0]].earlier
         return 0
 
     # ---- a transaction ends
@@ -692,8 +700,10 @@ cdef class TurnEngine:
         cdef uint32_t at = location.newest
         cdef size_t local = self.local_count, remote = self.remote_count
         cdef const Access *access
+        cdef bint is_written = False
         while at and self.log[at].event >= horizon:
             access = &self.log[at]
+            is_written |= access.op == WRITE
             if access.transaction == transaction:
                 ensure_room(<void **> &self.local, &self.local_room, local + 1, sizeof(Access))
                 self.local[local] = access[0]
@@ -703,7 +713,7 @@ cdef class TurnEngine:
                 self.remote[remote] = access[0]
                 remote += 1
             at = access.earlier
-        if remote == self.remote_count:
+        if remote == self.remote_count or not is_written:
             return 0
         self.local_count, self.remote_count = local, remote
         return 1

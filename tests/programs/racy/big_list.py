@@ -1,0 +1,44 @@
+# expect: Bank.transfer
+# within: teller
+
+"""A hundred balances in one list: a transfer takes in one critical section and gives in the next; an audit sums up."""
+
+import threading
+
+
+class Bank:
+    def __init__(self, size):
+        self.lock = threading.Lock()
+        self.balances = [10] * size
+
+    def transfer(self, source, target, amount):
+        with self.lock:
+            self.balances[source] -= amount  # bug
+        with self.lock:
+            self.balances[target] += amount  # bug
+
+    def audit(self):
+        with self.lock:
+            return sum(self.balances)  # bug
+
+
+bank = Bank(100)
+
+
+def teller():
+    for n in range(60):
+        bank.transfer(n % 100, (n * 7 + 3) % 100, 1)
+
+
+def auditor():
+    wrong = 0
+    for _ in range(60):
+        wrong += bank.audit() != 1000
+    print(f"broken: {wrong} audits saw money on its way" if wrong else "every audit was right")
+
+
+threads = [threading.Thread(target=work) for work in (teller, teller, auditor)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()

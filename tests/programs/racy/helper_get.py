@@ -1,0 +1,52 @@
+# expect: Shop.restock
+# within: driver
+
+"""A helper asks the locked store how many there are; what it returns goes into the locked store again."""
+
+import threading
+
+
+class Store:
+    def __init__(self):
+        self.lock = threading.Lock()
+        self.items = {"nail": 0}
+
+    def get(self, name):
+        with self.lock:
+            return self.items[name]  # bug
+
+    def set(self, name, count):
+        with self.lock:
+            self.items[name] = count  # bug
+
+    def add(self, name, count):
+        with self.lock:
+            self.items[name] += count
+
+
+class Shop:
+    def __init__(self):
+        self.store = Store()
+
+    def in_stock(self, name):
+        return self.store.get(name)  # bug
+
+    def restock(self, name, count):
+        self.store.set(name, self.in_stock(name) + count)  # bug
+
+
+shop = Shop()
+
+
+def driver():
+    for _ in range(50):
+        shop.restock("nail", 10)
+
+
+threads = [threading.Thread(target=driver) for _ in range(3)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+nails = shop.in_stock("nail")
+print(nails if nails == 1500 else f"broken: {nails} nails of 1500")

@@ -1,0 +1,40 @@
+# expect: Calendar.book
+# within: agency
+
+"""Guests by day: the new number is worked out before the lock is taken to store it."""
+
+import datetime
+import threading
+
+
+class Calendar:
+    def __init__(self):
+        self._guests = {}
+        self._lock = threading.Lock()
+
+    def guests(self, day):
+        with self._lock:
+            return self._guests.setdefault(day, 0)  # bug
+
+    def book(self, year, month, day, guests):
+        date = datetime.date(year, month, day)
+        total = self.guests(date) + guests  # bug
+        with self._lock:
+            self._guests.update({date: total})  # bug
+
+
+calendar = Calendar()
+
+
+def agency():
+    for n in range(60):
+        calendar.book(2024, 2, 1 + n % 2, 2)
+
+
+threads = [threading.Thread(target=agency) for _ in range(3)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+booked = calendar.guests(datetime.date(2024, 2, 1)) + calendar.guests(datetime.date(2024, 2, 2))
+print("booked" if booked == 360 else "broken: booked", booked, "of 360")

@@ -1,0 +1,35 @@
+# expect: Tags.add
+# within: tagger
+
+"""Adding to a set commutes, but whether a tag was new is told by how long the set was before and after."""
+
+import threading
+
+
+class Tags:
+    def __init__(self):
+        self.tags = set()
+        self.lock = threading.Lock()
+
+    def add(self, tag):
+        before = len(self.tags)  # bug
+        self.tags.add(tag)  # bug
+        return len(self.tags) > before  # bug
+
+
+tags = Tags()
+new = []
+
+
+def tagger():
+    for n in range(80):
+        if tags.add(f"tag {n}"):
+            new.append(n)
+
+
+threads = [threading.Thread(target=tagger) for _ in range(3)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+print("new" if len(new) == len(tags.tags) else f"broken: {len(new)} were new, {len(tags.tags)} are there")

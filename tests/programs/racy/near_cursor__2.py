@@ -1,0 +1,42 @@
+# expect: Feed.next
+# within: consumer
+
+"""The log only grows, but two readers share the cursor, which is read and moved in two critical sections."""
+
+import threading
+
+
+class Feed:
+    def __init__(self, entries):
+        self.lock = threading.Lock()
+        self.entries = list(entries)
+        self.cursor = 0
+
+    def next(self):
+        with self.lock:
+            at = self.cursor  # bug
+        if at >= len(self.entries):
+            return None
+        with self.lock:
+            self.cursor = at + 1  # bug
+            return self.entries[at]
+
+
+feed = Feed(range(100))
+read = []
+
+
+def consumer():
+    for _ in range(100):
+        entry = feed.next()
+        if entry is None:
+            break
+        read.append(entry)
+
+
+threads = [threading.Thread(target=consumer) for _ in range(2)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+print(f"broken: {len(read) - len(set(read))} entries were read twice" if len(read) != len(set(read)) else "each once")

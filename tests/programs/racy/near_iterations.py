@@ -1,0 +1,46 @@
+# expect: Odometer.drive
+# within: driver
+
+"""One locked call for each kilometre, but each stores what is counted on from the first."""
+
+import threading
+
+
+class Odometer:
+    def __init__(self):
+        self.lock = threading.Lock()
+        self.kilometres = 0
+
+    def get(self):
+        with self.lock:
+            return self.kilometres
+
+    def set(self, kilometres):
+        with self.lock:
+            self.kilometres = kilometres  # bug
+
+    def add(self, kilometres):
+        with self.lock:
+            self.kilometres += kilometres
+
+    def drive(self, distance):
+        now = self.get()  # bug
+        for _ in range(distance):
+            now += 1
+            self.set(now)  # bug
+
+
+odometer = Odometer()
+
+
+def driver():
+    for _ in range(20):
+        odometer.drive(3)
+
+
+threads = [threading.Thread(target=driver) for _ in range(3)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+print("driven" if odometer.get() == 180 else "broken: driven", odometer.get())

@@ -1,0 +1,33 @@
+# expect: reprice
+# within: shop
+
+"""A sum and a product, each whole and locked: the two in the other order give another price."""
+
+import threading
+
+price = 100
+lock = threading.Lock()
+
+
+def reprice():
+    global price
+    with lock:
+        price += 1  # bug
+    with lock:
+        price *= 2  # bug
+
+
+def shop():
+    for _ in range(50):
+        reprice()
+
+
+threads = [threading.Thread(target=shop) for _ in range(3)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+expected = 100
+for _ in range(150):
+    expected = (expected + 1) * 2
+print("as expected" if price == expected else "broken: no order of repricing gives this price")

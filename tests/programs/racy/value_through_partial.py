@@ -1,0 +1,36 @@
+# expect: Reel.wind
+# within: angler
+
+"""What a reel holds is bound into a partial function, which is called after the lock was let go."""
+
+import functools
+import operator
+import threading
+
+
+class Reel:
+    def __init__(self):
+        self.lock = threading.Lock()
+        self.metres = 0
+
+    def wind(self, metres):
+        with self.lock:
+            longer = functools.partial(operator.add, self.metres)  # bug
+        with self.lock:
+            self.metres = longer(metres)  # bug
+
+
+reel = Reel()
+
+
+def angler():
+    for _ in range(60):
+        reel.wind(5)
+
+
+threads = [threading.Thread(target=angler) for _ in range(3)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+print("metres" if reel.metres == 900 else "broken: metres", reel.metres)

@@ -1,0 +1,41 @@
+"""A codec in a global: it is replaced under the lock."""
+
+import threading
+
+codec = str.upper
+lock = threading.Lock()
+lost = []
+
+
+def install(function):
+    global codec
+    with lock:
+        codec = function
+
+
+def encode(text):
+    with lock:
+        return codec(text)
+
+
+def updater():
+    for n in range(120):
+        install(str.upper if n % 2 else str.title)
+
+
+def writer():
+    for n in range(90):
+        try:
+            encode(f"text {n}")
+        except TypeError as error:
+            lost.append(error)
+
+
+threads = [threading.Thread(target=updater)] + [threading.Thread(target=writer) for _ in range(2)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+if lost:
+    print("broken:", lost[0])
+print("done")

@@ -1,0 +1,31 @@
+"""That there is work is looked at again under the lock, and so is which piece it is."""
+
+import threading
+
+work = list(range(150))
+lock = threading.Lock()
+done = []
+
+
+def do_last():
+    if not work:
+        return False
+    with lock:
+        if not work:
+            return False
+        piece = work.pop()
+        done.append(piece)
+    return True
+
+
+def worker():
+    while do_last():
+        pass
+
+
+threads = [threading.Thread(target=worker) for _ in range(3)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+print("all done" if sorted(done) == list(range(150)) else f"broken: {150 - len(set(done))} pieces were not done")

@@ -1,0 +1,35 @@
+"""An editing context holds the lock from reading the text to writing it back."""
+
+import threading
+from contextlib import contextmanager
+
+
+class Document:
+    def __init__(self):
+        self.lock = threading.RLock()
+        self.words = 0
+
+
+@contextmanager
+def edited(document):
+    with document.lock:
+        draft = {"words": document.words}
+        yield draft
+        document.words = draft["words"]
+
+
+paper = Document()
+
+
+def author():
+    for _ in range(50):
+        with edited(paper) as draft:
+            draft["words"] += 7
+
+
+threads = [threading.Thread(target=author) for _ in range(3)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+print("words" if paper.words == 1050 else "broken: words", paper.words, "of 1050")

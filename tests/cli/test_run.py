@@ -7,6 +7,7 @@ import json
 import os
 import pty
 import re
+import shlex
 import signal
 import socket
 import subprocess
@@ -461,10 +462,24 @@ def test_a_finding_and_its_exit_code(atomsan: Atomsan) -> None:
     report = json.loads(Path("report.json").read_text())
     assert report["program"] == {"exit": 0, "signal": None}
     assert [finding["region"] for finding in report["findings"]] == ["app:Account.deposit"]
-    assert atomsan("run", "-q", "--findings-exit-code", "42", "app.py") == (42, "1\n", "")
+    line = "atomsan: app.py: violated, 1 finding, 0 suspects (without --quiet, they are shown)\n"
+    assert atomsan("run", "-q", "--findings-exit-code", "42", "app.py") == (42, "1\n", line)
     assert atomsan("run", "-q", "--not-atomic", "*:Account.deposit", "app.py").code == 0
-    ran = atomsan("run", "--format", "json", "app.py")
-    assert json.loads(ran.err)["verdict"] == "violated"
+
+
+def test_a_format_for_programs_needs_a_file(atomsan: Atomsan) -> None:
+    """Standard error is shared with the program. The line that is shown works."""
+    written(LOST_UPDATE)
+    for program in (["app.py", "a b"], ["-m", "app", "x"], ["-c", "import app"]):
+        ran = atomsan("run", "--format", "json", *program)
+        assert_refused(ran, "--format json needs a file: atomsan run -o report.json ")
+        assert ran.out == ""
+        works = shlex.split(ran.err.partition("a file: ")[2])
+        assert atomsan(*works[1:]).code == 1
+        assert json.loads(Path("report.json").read_text())["verdict"] == "violated"
+    assert_refused(atomsan("run", "--format", "json", "-o", "r.txt", "app.py"), "needs a file")
+    ran = atomsan("run", "--format", "json", "-o", "r.json", "app.py")
+    assert ran.err.startswith("app.py: violated")
 
 
 def test_findings_win_over_the_exit_code_of_the_program(atomsan: Atomsan) -> None:
@@ -517,7 +532,11 @@ def test_interrupted_check_leaves_violations_undecided(
 def test_live_finds_the_same(atomsan: Atomsan) -> None:
     written(LOST_UPDATE)
     atomsan("run", "-q", "-o", "stored.json", "app.py")
-    assert atomsan("run", "--live", "-q", "-o", "live.json", "app.py") == (1, "1\n", "")
+    assert atomsan("run", "--live", "-q", "-o", "live.json", "app.py") == (
+        1,
+        "1\n",
+        "atomsan: app.py: violated, 1 finding, 0 suspects (without --quiet, they are shown)\n",
+    )
     stored, live = (json.loads(Path(name).read_text()) for name in ("stored.json", "live.json"))
     assert [found["id"] for found in live["findings"]] == [found["id"] for found in stored["findings"]]
     assert (live["verdict"], live["serializable"]) == (stored["verdict"], stored["serializable"]) == ("violated", False)
@@ -537,6 +556,13 @@ def test_repeated_runs_are_merged(atomsan: Atomsan) -> None:
     assert len(whole["reports"]) == 3
     (found,) = whole["findings"]
     assert found["count"] == sum(report["findings"][0]["count"] for report in whole["reports"])
+    assert (whole["verdict"], whole["runs"], found["runs"], whole["suspects"]) == ("violated", 3, 3, [])
+    assert ran.err.count("app.py: violated, not serializable\n") == 1
+    assert ran.err.count("lost update in app:Account.deposit") == 1
+    assert f"(seen {found['count']} times in 3 of 3 runs)" in ran.err
+    assert "\n  3 runs, " in ran.err
+    for number in (1, 2, 3):
+        assert f"atomsan: run {number} of 3: 1 finding, 0 suspects\n" in ran.err
 
 
 def test_the_seed_of_a_repeated_run_goes_up(atomsan: Atomsan, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -576,6 +602,8 @@ def test_trace_of_the_run_with_findings_is_kept(atomsan: Atomsan) -> None:
     reports = json.loads(Path("r.json").read_text())["reports"]
     assert [bool(report["findings"]) for report in reports] == [False, True, False]
     assert ran.code == 1
+    assert [found["runs"] for found in json.loads(Path("r.json").read_text())["findings"]] == [1]
+    assert ran.err == "atomsan: app.py: violated, 1 finding, 0 suspects (without --quiet, they are shown)\n"
     assert "lost update in app:Account.deposit" in atomsan("check", "t.atomtrace").out
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import atomsan
 from atomsan import Report
+from atomsan.findings.runs import merge_runs
 from atomsan.reports import json as json_report
 from atomsan.reports import text as text_report
 
@@ -163,3 +164,34 @@ def test_reports_of_version_1_can_be_merged() -> None:
     content = json.loads(json_report.merge([json.dumps(old), json_report.render([report()])]))
     assert content["schema"] == "atomsan-report/2"
     assert [(one["count"], one["runs"]) for one in content["findings"]] == [(2, 2)]
+
+
+def test_a_report_can_be_printed_and_shown_in_a_notebook() -> None:
+    found = report(BANK.replace("bank:deposit", "bank:<locals>"))
+    assert f"{found}\n" == text_report.render([found])
+    assert found._repr_html_().startswith("<pre>the text: violated, not serializable\n")
+    assert "bank:&lt;locals&gt;" in found._repr_html_()
+
+
+def test_reports_of_several_runs_are_merged() -> None:
+    fine = report("T1|begin(f)|1\nT1|r(x)|2\nT1|end(f)|3\n")
+    merged = merge_runs([[report()], [fine, suspecting()], [fine]])
+    assert (merged.verdict, merged.serializable, merged.runs, merged.trace.events) == ("violated", False, 3, 26)
+    (finding,) = merged.findings
+    assert (finding.level, finding.why, finding.count, finding.runs) == ("finding", None, 2, 2)
+    assert merged.suspects == []
+    assert "(seen 2 times in 2 of 3 runs, first at the text:9)" in str(merged)
+    assert "\n  3 runs, 26 events, 3 threads, " in str(merged)
+    content = json.loads(json_report.render([merged]))
+    assert set(content) == {"schema", "verdict", "runs", "reports", "findings", "suspects"}
+    assert (content["verdict"], content["runs"], len(content["reports"])) == ("violated", 3, 4)
+    assert [(one["count"], one["runs"]) for one in content["findings"]] == [(2, 2)]
+
+
+def test_of_several_runs_one_that_was_stopped_leaves_it_unknown() -> None:
+    fine = report("T1|r(x)|1\n")
+    assert merge_runs([[fine], [fine]]).verdict == "holds"
+    merged = merge_runs([[fine], [replace(fine, reason="out of time", stopped="out of time", serializable=None)]])
+    assert (merged.verdict, merged.reason, merged.stopped) == ("unknown", "out of time", "out of time")
+    assert merged.serializable is None
+    assert str(merged).startswith("the text: unknown, out of time\n  2 runs, ")

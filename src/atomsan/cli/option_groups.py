@@ -97,6 +97,12 @@ class LaunchOptions(NamedTuple):
             raise InputError("no program given: a file, -m MODULE or -c CODE (see atomsan run --help)")
         return Program("file", self.program[0], tuple(self.program[1:]))
 
+    def words(self) -> list[str]:
+        """The program as it stands on the command line."""
+        module = [] if self.module is None else ["-m", self.module]
+        code = [] if self.code is None else ["-c", self.code]
+        return [*module, *code, *self.program]
+
     def limits(self) -> Limits:
         from atomsan.recorder.log.limits import Limits
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import shlex
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from atomsan.cli.exit_codes import Exit
@@ -10,13 +11,14 @@ from atomsan.cli.messages import say, show
 from atomsan.cli.option_groups import LaunchOptions, RegionOptions, ReportOptions
 from atomsan.errors import InputError
 from atomsan.reports.numerals import counted
-from atomsan.reports.registry import DEFAULT
+from atomsan.reports.registry import DEFAULT, REPORTERS
 
 if TYPE_CHECKING:
     from atomsan.findings.report import Report
     from atomsan.recorder.log.definitions import SelectionDefinition
     from atomsan.recorder.log.runner import Outcome
     from atomsan.recorder.log.tape import Tape
+    from atomsan.reports.files import ReportFile
 
 
 def run(
@@ -43,6 +45,7 @@ def run(
       atomsan run --include mylib --explain-selection --redact-keys --quiet -c "import mylib; mylib.main()"
     """
     files = reporting.files()
+    _check_format(reporting, launch, files)
     if repeat < 1:
         raise InputError("--repeat must be at least 1")
     if not 0 <= findings_exit_code <= 255:
@@ -51,7 +54,7 @@ def run(
         raise InputError("--live keeps no trace, and --keep asks for one")
     if live and launch.follow_fork:
         raise InputError("--live checks one process, and --follow-fork asks for several")
-    from atomsan.flow.run import checked_under, run_and_check
+    from atomsan.flow.run import checked_under, merged, run_and_check
 
     program, limits, rules = launch.to_run(), launch.limits(), regions.specification()
     check = checked_under(algorithm, rules)
@@ -60,11 +63,11 @@ def run(
         say(f"so far, {counted(tape.events, 'event')}:")
         show(DEFAULT.reporter().render([check(tape)]))
 
-    reports: list[Report] = []
+    runs: list[list[Report]] = []
     outcomes: list[Outcome] = []
     for number in range(repeat):
         # a trace with findings is not replaced by one of a later run
-        keep_now = keep if not any(map(reporting.fails, reports)) else None
+        keep_now = keep if not any(reporting.fails(report) for reports in runs for report in reports) else None
         ran = run_and_check(
             program,
             launch.recording(rules, number),
@@ -79,14 +82,14 @@ def run(
         outcomes.append(ran.outcome)
         if number == 0 and launch.explain_selection:
             show_selections(ran.selections)
-        for report in ran.reports:
-            if not reporting.quiet:
-                _show(report, reporting, is_first=not reports)
-            reports.append(report)
-            if report.stopped:
-                say(f"{report.stopped} before the check of {report.trace.source} was done")
+        runs.append(ran.reports)
+        if repeat > 1 and not reporting.quiet:
+            say(f"run {number + 1} of {repeat}: {_summary(ran.reports)}")
         if any(report.stopped for report in ran.reports):
             break
+    reports = runs[0] if len(runs) == 1 else [merged(runs)]
+    for number, report in enumerate(reports):
+        _show(report, reporting, is_first=number == 0)
     reporting.write(files, reports)
     if any(report.stopped for report in reports) or any(outcome.is_out_of_time for outcome in outcomes):
         return Exit.INTERRUPTED
@@ -95,11 +98,34 @@ def run(
     return next((outcome.code for outcome in outcomes if outcome.code), Exit.FINE)
 
 
+def _check_format(reporting: ReportOptions, launch: LaunchOptions, files: Sequence[ReportFile]) -> None:
+    """Refuse a format for programs that is to be printed: on standard error, it would be mixed with the program's."""
+    format = REPORTERS[reporting.format]
+    if format.is_for_reading or any(file.format == format for file in files):
+        return
+    command = shlex.join(["atomsan", "run", "-o", f"report{format.suffixes[0]}", *launch.words()])
+    raise InputError(f"standard output is the program's, so that --format {format.name} needs a file: {command}")
+
+
+def _summary(reports: Sequence[Report]) -> str:
+    """`2 findings, 1 suspect`"""
+    findings = sum(len(report.findings) for report in reports)
+    suspects = sum(len(report.suspects) for report in reports)
+    return f"{counted(findings, 'finding')}, {counted(suspects, 'suspect')}"
+
+
 def _show(report: Report, reporting: ReportOptions, *, is_first: bool) -> None:
     """On standard error, because standard output is the program's."""
-    show("\n" * (not is_first) + reporting.rendered([report]))
-    for text in report.warnings:
-        say(f"warning: {text}")
+    if not reporting.quiet:
+        show(
+            "\n" * (not is_first) + DEFAULT.reporter().render([report], limit=reporting.limit, with_notes=reporting.all)
+        )
+        for text in report.warnings:
+            say(f"warning: {text}")
+    elif reporting.fails(report):
+        say(f"{report.trace.source}: {report.verdict}, {_summary([report])} (without --quiet, they are shown)")
+    if report.stopped:
+        say(f"{report.stopped} before the check of {report.trace.source} was done")
 
 
 def show_selections(selections: Mapping[str, SelectionDefinition]) -> None:

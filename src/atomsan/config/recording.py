@@ -79,7 +79,7 @@ RECORDING: tuple[Option, ...] = (
         type=int,
         metavar="N",
         default=1,
-        help="Run the program N times, and merge the findings.",
+        help="Run the program N times, and report on all runs together.",
         example="--repeat 5",
     ),
     Option(

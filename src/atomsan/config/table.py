@@ -27,7 +27,7 @@ COMMON: tuple[Option, ...] = (
         type=bool,
         short="-q",
         default=False,
-        help="No progress bar, no warnings, nothing on standard error but errors.",
+        help="No progress bar, no warnings, nothing on standard error but errors; run has a line for findings.",
         example="--quiet",
     ),
 )

@@ -196,8 +196,15 @@ def fingerprint(region: str, locations: Sequence[str], places: Sequence[str]) ->
 Sum = Callable[[int, int], int]
 
 
+def simplicity(finding: Finding) -> tuple[int, bool, int, int]:
+    """Less is better to show: the surest level first, then the fewest threads and the fewest steps."""
+    steps = finding.witness
+    threads = {step.thread for step in steps}
+    return LEVELS.index(finding.level), not steps, len(threads), len({step.event for step in steps})
+
+
 def merge_findings(findings: Iterable[Finding], counts: Sum = add, runs: Sum = max) -> list[Finding]:
-    """One finding for each id: the first of the surest level, with the counts of all and the strongest status.
+    """One finding for each id: the simplest of the surest level, with the counts of all and the strongest status.
 
     Counts are added up, unless they are of the same occurrences, seen by several: then `max` does it. Runs are added up
     where the findings are of different runs.
@@ -210,9 +217,8 @@ def merge_findings(findings: Iterable[Finding], counts: Sum = add, runs: Sum = m
 
 
 def _merge_two(first: Finding, second: Finding, counts: Sum, runs: Sum) -> Finding:
-    surest = min(first, second, key=lambda finding: LEVELS.index(finding.level))
     return replace(
-        surest,
+        min(first, second, key=simplicity),
         count=counts(first.count, second.count),
         runs=runs(first.runs, second.runs),
         status=max(first.status, second.status, key=STRENGTH.index),

@@ -123,6 +123,8 @@ class Report:
     """How many runs of a program it is about."""
     is_recorded: bool = False
     """AtomSan recorded the program."""
+    parts: Sequence[Report] = ()
+    """Of a report on several runs: the reports on each of them."""
 
     @property
     def verdict(self) -> Verdict:
@@ -152,7 +154,28 @@ class Report:
             return []
         return triage(self.findings, self.suspects, self.divided, self.held)
 
+    def __str__(self) -> str:
+        """As `atomsan check` prints it."""
+        from atomsan.reports.text import render
+
+        return render([self]).rstrip("\n")
+
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        from html import escape
+
+        return f"<pre>{escape(str(self))}</pre>"
+
     def to_dict(self) -> dict[str, Any]:
+        """The JSON. That of several runs has the report of each, and what was found in all of them."""
+        if self.parts:
+            merged = {"findings": self.findings, "suspects": self.suspects}
+            return {
+                "schema": SCHEMA,
+                "verdict": self.verdict,
+                "runs": self.runs,
+                "reports": [part.to_dict() for part in self.parts],
+            } | {level: [one.to_dict() for one in found] for level, found in merged.items()}
         content: dict[str, Any] = {
             "schema": SCHEMA,
             "tool": {"name": "atomsan", "version": __version__},

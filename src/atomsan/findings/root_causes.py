@@ -10,8 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from atomsan.findings.finding import Finding, ShownStep, SiteShown, fingerprint
-from atomsan.findings.reasons import LEVELS
+from atomsan.findings.finding import Finding, ShownStep, SiteShown, fingerprint, simplicity
 from atomsan.trace.symbols import class_of
 
 
@@ -32,7 +31,7 @@ def with_groups(judged: Sequence[Finding]) -> list[Finding]:
             groups.setdefault(_key(finding), []).append(finding)
     ids: dict[str, str] = {}
     roots: dict[str, frozenset[SiteShown | str]] = {}
-    for key, group in sorted(groups.items(), key=lambda item: min(map(_simplicity, item[1]))):
+    for key, group in sorted(groups.items(), key=lambda item: min(map(simplicity, item[1]))):
         sites = _sites(group)
         ids[key] = next((root for root, known in roots.items() if sites <= known), key)
         roots.setdefault(ids[key], sites)
@@ -51,19 +50,8 @@ def root_causes(findings: Iterable[Finding], suspects: Iterable[Finding] = ()) -
 
 
 def _cause(group: Sequence[Finding]) -> RootCause:
-    shown = min(group, key=_simplicity)
+    shown = min(group, key=simplicity)
     return RootCause(shown, tuple(finding for finding in group if finding is not shown))
-
-
-def _simplicity(finding: Finding) -> tuple[int, bool, int, int, int]:
-    steps = finding.witness
-    return (
-        LEVELS.index(finding.level),
-        not steps,
-        len({step.thread for step in steps}),
-        len({step.event for step in steps}),
-        finding.first_event or 0,
-    )
 
 
 def _key(finding: Finding) -> str:

@@ -163,6 +163,13 @@ def run_and_check(
         return Ran(reports, done.outcome, done.selections)
 
 
+def merged(runs: Sequence[Sequence[Report]], source: str | None = None) -> Report:
+    """One report on several runs, each of which has one or more. `source` is a name for all of them."""
+    from atomsan.findings.runs import merge_runs
+
+    return merge_runs(runs, source)
+
+
 @dataclass
 class Recorded:
     """What a program did."""

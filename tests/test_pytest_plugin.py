@@ -182,7 +182,7 @@ TEST_MARKER = """
         fresh.append(1)
 
     @pytest.mark.atomsan(repeat=3)
-    def test_until_it_is_found():
+    def test_racy_every_time():
         in_threads(deposit, Account(), 1)
 
     @pytest.fixture(scope="module")
@@ -328,7 +328,7 @@ OUTCOMES_WHEN_ON = {
     "test_marker.py::test_without_noise": "PASSED",
     "test_marker.py::test_with_noise": "PASSED",
     "test_marker.py::test_three_times": "PASSED",
-    "test_marker.py::test_until_it_is_found": "FAILED",
+    "test_marker.py::test_racy_every_time": "FAILED",
     "test_marker.py::test_wider_fixtures_stay": "FAILED",
     "test_marker.py::TestMethods::test_a_new_object_each_time": "PASSED",
     "test_marker.py::TestMethods::test_the_nearest_marker_counts": "PASSED",
@@ -342,6 +342,7 @@ OUTCOMES_WHEN_ON = {
 SEEDS = {
     "test_marker.py::test_with_noise": [7],
     "test_marker.py::test_three_times": [0, 1, 2],
+    "test_marker.py::test_racy_every_time": [0, 1, 2],
     "test_marker.py::test_wider_fixtures_stay": [0, 1, 2],
     "test_marker.py::TestMethods::test_a_new_object_each_time": [0, 1],
 }
@@ -355,7 +356,7 @@ FOUND = {
     "test_bank.py::test_racy_in_the_test_module": "test_bank:Counter.bump",
     "test_bank.py::test_racy_in_conftest": "conftest:ConftestCounter.bump",
     "test_bank.py::test_racy_in_what_conftest_imports": "helper:HelperCounter.bump",
-    "test_marker.py::test_until_it_is_found": "bank:deposit",
+    "test_marker.py::test_racy_every_time": "bank:deposit",
     "test_unittest.py::Deposits::test_racy": "bank:deposit",
     "test_unittest.py::Deposits::test_fails_and_is_racy": "bank:deposit",
 }
@@ -520,6 +521,51 @@ def test_assertions_are_explained_as_without_atomsan(on: Ran, off: Ran) -> None:
     assert "E       AssertionError: one is missing" in explained(on)
     assert "E       assert 300 == 301" in explained(on)
     assert explained(on) == explained(off)
+
+
+def test_findings_of_a_repeated_test_are_collected_over_all_seeds(on: Ran) -> None:
+    said = on.section("test_marker.py::test_racy_every_time")
+    assert said.count("atomicity violation: lost update in bank:deposit") == 1
+    assert "test_marker.py::test_racy_every_time: violated" in said
+    assert re.search(r"lost update in bank:deposit \(seen \d+ times in [123] of 3 runs\)", said)
+
+
+TEST_ENDS = """
+    import pytest
+
+    from bank import Account, deposit, in_threads
+
+    runs = []
+
+    def racy_then(end):
+        runs.append(1)
+        if len(runs) % 2:
+            in_threads(deposit, Account(), 1)
+        else:
+            end("the second time")
+
+    def test_skips():
+        racy_then(pytest.skip)
+
+    def test_fails():
+        racy_then(pytest.fail)
+
+    def test_passes():
+        racy_then(print)
+"""
+
+
+def test_findings_of_earlier_runs_are_kept_however_the_last_one_ends(tmp_path: Path) -> None:
+    project = write(tmp_path / "project", SMALL | {"test_small.py": TEST_ENDS})
+    ran = run_pytest(project, "--atomsan", "--atomsan-noise", "--atomsan-repeat=2")
+    assert set(ran.outcomes.values()) == {"FAILED"}
+    assert len(ran.outcomes) == 3
+    for test in ("test_skips", "test_fails", "test_passes"):
+        said = ran.section(f"test_small.py::{test}")
+        # a run that is skipped is not checked
+        of_runs = "" if test == "test_skips" else " in 1 of 2 runs"
+        assert re.search(rf"lost update in bank:deposit \(seen (once|[\d,]+ times){of_runs}\)", said)
+        assert ("atomicity violation" in said) == (test != "test_fails")
 
 
 # ---- the report

@@ -161,6 +161,9 @@ class Plugin:
         self._recorder: InProcess | None = None
         self._options: dict[pytest.Item, MarkerOptions] = {}
         self._wrong_markers: dict[pytest.Item, str] = {}
+        # of tests that are repeated: whether this is the last run, and the reports so far
+        self._is_last: dict[pytest.Item, bool] = {}
+        self._reports: dict[pytest.Item, list[Report]] = {}
         # files that could not be watched, and why
         self._not_watched: dict[str, str] = {}
         # by test and worker, one for each run of the test
@@ -224,7 +227,10 @@ class Plugin:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
-        """Repeats a test until it does not pass, each time with fresh fixtures."""
+        """Repeats a test until it fails or is skipped, each time with fresh fixtures.
+
+        Findings are collected over all runs, and fail the test in the last one.
+        """
         options = self._options.get(item)
         if options is None or not options.enabled or options.repeat == 1:
             return None
@@ -234,6 +240,7 @@ class Plugin:
         for number in range(options.repeat):
             self._options[item] = options._replace(seed=options.seed + number)
             is_last = number == options.repeat - 1
+            self._is_last[item] = is_last
             # before the last time, the next item is one of the same parent: fixtures of a wider scope are kept
             after = nextitem if is_last else cast(pytest.Item, item.parent)
             reports = runtestprotocol(item, log=False, nextitem=after)
@@ -245,6 +252,8 @@ class Plugin:
                     reports = [*(report for report in reports if report.when != "teardown" or report.failed), wider]
                 break
             _forget_instance(item)
+        self._is_last.pop(item, None)
+        self._reports.pop(item, None)
         for report in reports:
             item.ihook.pytest_runtest_logreport(report=report)
         item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
@@ -257,7 +266,7 @@ class Plugin:
             return (yield)
         seed = options.seed if options.noise else None
         name = item.nodeid if seed is None else f"{item.nodeid} (seed {seed})"
-        result, failure = None, None
+        result, failure, is_skipped = None, None, False
         with ExitStack() as closing:
             with self._recorder.trace(name, seed=seed) as tape:
                 closing.enter_context(tape)
@@ -265,11 +274,19 @@ class Plugin:
                     result = yield
                 except (Exception, pytest.fail.Exception) as error:
                     failure = error
-            report = self._check(tape, item, options)
-        if self._failing(report):
+                except pytest.skip.Exception:
+                    # a run that is skipped is not checked, but earlier runs of the test may have had findings
+                    if not any(map(self._failing, self._reports.get(item, ()))):
+                        raise
+                    is_skipped = True
+            checked = [] if is_skipped else [self._check(tape, item, options)]
+            report = self._over_all_runs(item, checked)
+        has_failed = failure is not None or bool(getattr(item, "_excinfo", None))
+        is_last = has_failed or is_skipped or self._is_last.get(item, True)
+        if is_last and self._failing(report):
             # a test that fails anyway keeps its own failure, and the findings, perhaps its cause, are a section below
             # it; the failure of a unittest.TestCase is not raised up to here
-            if failure is None and not getattr(item, "_excinfo", None):
+            if not has_failed:
                 pytest.fail(f"{_headline(self._failing(report))}\n\n{self._text(report)}", pytrace=False)
             item.add_report_section("call", "AtomSan", self._text(report))
         if failure is None:
@@ -292,6 +309,16 @@ class Plugin:
         }
         item.__dict__.setdefault(RESULTS, []).append(result)
         return report
+
+    def _over_all_runs(self, item: pytest.Item, checked: Sequence[Report]) -> Report:
+        """The report on this run of a test, if it was checked, and on those before it."""
+        if item not in self._is_last:
+            return checked[0]
+        runs = self._reports.setdefault(item, [])
+        runs += checked
+        from atomsan.flow.run import merged
+
+        return merged([[one] for one in runs], item.nodeid)
 
     def _failing(self, report: Report) -> list[Finding]:
         return report.failing(self._values["fail_on"])

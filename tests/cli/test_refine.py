@@ -66,6 +66,7 @@ def test_refinement_starts_from_the_given_specification(atomsan: Atomsan) -> Non
     Path("start.toml").write_text("not_atomic = ['outer']\n[sets]\nS = ['x']\n")
     ran = atomsan("refine", "t.std", "--spec", "start.toml", "-o", "spec.toml", "--not-atomic", "zzz*")
     assert len(ran.out.splitlines()) == 3
+    assert 'warning: not_atomic matches no region of the trace: "zzz*"\n' in ran.err
     assert ran.err.endswith("wrote spec.toml: 2 entries of not_atomic kept, 1 region added: inner\n")
     spec = read_spec("spec.toml")
     assert spec.not_atomic == ("outer", "zzz*", "inner")

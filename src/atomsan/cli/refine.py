@@ -63,6 +63,8 @@ def refine(
     write_file(output, result.to_toml().encode(errors="backslashreplace"), force=True)
     print(_as_text(result), end="")
     if not quiet:
+        for text in result.warnings:
+            say(f"warning: {text}")
         say(f"wrote {output}: {_written(result)}")
         for text in result.left:
             say(f"left: {text}")

@@ -19,6 +19,7 @@ from atomsan.checkers import algorithms
 from atomsan.checkers.registry import Capability, Entry, chosen
 from atomsan.findings.reasons import UNDECIDED
 from atomsan.findings.report import NamedTransactions, Report, of_level
+from atomsan.flow.blind_spots import blind_spots
 from atomsan.flow.checker_pass import CheckerPass
 from atomsan.flow.passes import Pass, execute
 from atomsan.flow.set_check import EVERYTHING, SetCheck, SetMembership, objects_layout, unfollowed_fields
@@ -389,7 +390,11 @@ def _report(state: _Check, judged: Sequence[Finding]) -> Report:
         reason=_reason(state, judged),
         stopped=state.monitor.stopped,
         repairs=source.repairs,
-        warnings=[*meta.warnings, *(unfollowed_fields(sets, meta) if meta.recorded else ())],
+        warnings=[
+            *meta.warnings,
+            *(unfollowed_fields(sets, meta) if meta.recorded else ()),
+            *(blind_spots(state.trace.spec, source.symbols, meta) if source.is_read else ()),
+        ],
         divided={**meta.sets, **sets},
         held=meta.fields,
         is_recorded=meta.recorded,

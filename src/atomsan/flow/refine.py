@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from atomsan.checkers.registry import Capability, chosen
 from atomsan.errors import InputError
+from atomsan.flow.blind_spots import nothing_named, unmatched
 from atomsan.flow.checker_pass import CheckerPass
 from atomsan.flow.trace_input import TraceInput, specification_of
 from atomsan.source.spec import Specification, literal, reasons_in
@@ -79,6 +80,13 @@ class Refinement:
     rounds: list[Round] = field(default_factory=list)
     removed: dict[str, Removed] = field(default_factory=dict)
     stopped: str | None = None
+    unmatched: dict[str, list[str]] = field(default_factory=dict)
+    """By key, the globs of `start` that match no region of any of the traces."""
+
+    @property
+    def warnings(self) -> list[str]:
+        """Non-fatal problems of the specification to start from."""
+        return [text for key, globs in self.unmatched.items() for text in nothing_named(key, globs, ())]
 
     @property
     def spec(self) -> Specification:
@@ -134,6 +142,8 @@ def refine(
             raise InputError("refining reads a trace several times, so it must be a file", source=os.fspath(trace))
     reasons = reasons_in(spec) if isinstance(spec, str | os.PathLike) else {}
     refinement = Refinement(specification_of(spec), reasons)
+    start = refinement.start
+    refinement.unmatched = {"atomic": list(start.atomic), "not_atomic": list(start.not_atomic)}
     monitor = Monitor(progress=progress)
 
     def checked(trace: GivenTrace) -> CheckerPass:
@@ -169,6 +179,8 @@ def _play(refinement: Refinement, one: Round, passes: Iterator[tuple[str, Checke
     try:
         for trace, checked in passes:
             _add_violating(found, one, trace, checked)
+            for key, globs in refinement.unmatched.items():
+                refinement.unmatched[key] = unmatched(globs, checked.source.symbols.regions)
             if checked.stopped:
                 break
     except KeyboardInterrupt:

@@ -16,6 +16,7 @@ from atomsan.checkers.atomic_sets import METHODS, MOST_MATCHES, NAME, Method
 from atomsan.checkers.results import TransactionList
 from atomsan.errors import InputError
 from atomsan.findings.report import NamedTransactions, Report, SetFacts, of_level
+from atomsan.flow.blind_spots import blind_spots
 from atomsan.flow.passes import Pass, execute
 from atomsan.flow.set_check import EVERYTHING, SetCheck, Sets, unfollowed_fields
 from atomsan.flow.trace_input import TraceInput
@@ -220,7 +221,12 @@ def _report(state: _Sets, judged: Sequence[Finding]) -> Report:
         reason=_reason(main) if serializable is None else state.monitor.stopped,
         stopped=state.monitor.stopped,
         repairs=main.source.repairs,
-        warnings=[*meta.warnings, *_caps(facts), *(unfollowed_fields(main.sets, meta) if meta.recorded else ())],
+        warnings=[
+            *meta.warnings,
+            *_caps(facts),
+            *(unfollowed_fields(main.sets, meta) if meta.recorded else ()),
+            *(blind_spots(state.trace.spec, main.source.symbols, meta) if main.source.is_read else ()),
+        ],
         divided={**meta.sets, **state.trace.spec.sets} if meta.recorded else {},
         held=meta.fields,
         is_recorded=meta.recorded,

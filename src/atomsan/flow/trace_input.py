@@ -86,6 +86,8 @@ class OpenedTrace:
         self.meta = source.meta
         self.reading = False
         """Whether it is at work on the next batch, or waits for it to come."""
+        self.is_read = False
+        """Whether it was read to its end."""
 
     def batches(self) -> Iterator[Batch]:
         self.reading = True
@@ -94,7 +96,7 @@ class OpenedTrace:
             for start in range(0, len(batch), self.batch_events):
                 yield batch[start : start + self.batch_events]
             self.reading = True
-        self.reading = False
+        self.reading, self.is_read = False, True
 
     @property
     def events(self) -> int:

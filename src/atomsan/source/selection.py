@@ -39,6 +39,11 @@ class Selection:
         self.include = tuple(include)
         self.omit = tuple(omit)
         self.project = _real(project) if project is not None else None
+        self.unmatched: list[tuple[str, str]] = [
+            *(("--include", glob) for glob in self.include),
+            *(("--omit", glob) for glob in self.omit),
+        ]
+        """The options and globs that named no module so far."""
 
     def decide(self, module: str, file: str | None) -> Decision:
         if module == OURSELVES or module.startswith(OURSELVES + "."):
@@ -46,12 +51,23 @@ class Selection:
         if file is None:
             return Decision(False, "it has no source file")
         path = _real(file)
+        if self.unmatched:
+            self.unmatched = [one for one in self.unmatched if not _is_named(one[1], module, path)]
         if glob := _matching(self.omit, module, path):
             return Decision(False, f"--omit {glob}")
         if self.include:
             glob = _matching(self.include, module, path)
             return Decision(True, f"--include {glob}") if glob else Decision(False, "no --include names it")
         return self._by_place(path)
+
+    def note_loaded(self, module: str, file: str) -> None:
+        """A module that was imported before: `omit` may well name it, and `include` cannot have it watched any more."""
+        path = _real(file)
+        self.unmatched = [
+            (option, glob)
+            for option, glob in self.unmatched
+            if option == "--include" or not _is_named(glob, module, path)
+        ]
 
     def _by_place(self, path: str) -> Decision:
         for directory, what in self._foreign:

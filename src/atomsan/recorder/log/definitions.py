@@ -242,6 +242,8 @@ class Definitions:
         """Files that could not be rewritten, and why."""
         self.selections: dict[str, SelectionDefinition] = {}
         """By module, in the order in which they were imported; only if that was asked for."""
+        self.unmatched: list[tuple[str, str]] = []
+        """The options and globs that named no module so far."""
         self.wrong = 0
         """Messages that made no sense."""
         self._label_numbers: dict[tuple[str, str, str | None, int | None], int] = {}
@@ -266,6 +268,7 @@ class Definitions:
             "set": self._add_facts,
             "failure": self._add_failure,
             "selection": self._add_selection,
+            "unmatched": self._add_unmatched,
         }
 
     def global_name(self, namespace: int, name: int) -> str:
@@ -330,6 +333,9 @@ class Definitions:
     def _add_selection(self, module: str, file: str | None, selected: bool, reason: str) -> None:
         shown = None if file is None else self._shown(str(file))
         self.selections[str(module)] = SelectionDefinition(shown, bool(selected), str(reason))
+
+    def _add_unmatched(self, globs: Sequence[Sequence[str]]) -> None:
+        self.unmatched = [(str(option), str(glob)) for option, glob in globs]
 
     def _add_module(self, definition: dict[str, Any]) -> None:
         first = int(definition["first_site"])

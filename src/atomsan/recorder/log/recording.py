@@ -192,6 +192,10 @@ class Recording:
         lost = self._lost if self._ring is None else self._ring.lost
         damaged = self._incoming.damaged + self.definitions.wrong
         found = [f"{file} was not recorded: {why}" for file, why in self.definitions.failures.items()]
+        found += [
+            f"{option} {glob} matched no module that was imported while recording"
+            for option, glob in self.definitions.unmatched
+        ]
         if self.is_full:
             found.append(self._limits.full_message)
         if lost:

@@ -11,14 +11,16 @@ The log is read by a thread in the background, so that the ring never fills up, 
 from __future__ import annotations
 
 import os
+import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from atomsan.recorder.log.recording import Recording
 from atomsan.recorder.log.tape import Tape
 from atomsan.recorder.python import _log, _probes, _sync
+from atomsan.recorder.python.in_place import watching_in_place
 from atomsan.recorder.python.language import PYTHON
 from atomsan.recorder.python.options import RecordingOptions
 from atomsan.recorder.python.session import Session, scheduled
@@ -27,6 +29,7 @@ from atomsan.source.cache import default_directory
 from atomsan.source.field_paths import hops
 
 if TYPE_CHECKING:
+    from types import CodeType, FrameType
     from typing import Self
 
     from atomsan.source.loading import Adapter
@@ -66,6 +69,19 @@ class InProcess:
     def failures(self) -> dict[str, str]:
         """Files and functions of the standard library that could not be recorded, and why."""
         return self._session.failures
+
+    @property
+    def warnings(self) -> list[str]:
+        """What a user should know of the recording."""
+        return self._recording.warnings
+
+    def rewritten(self, source: bytes, module: str, file: str) -> CodeType | None:
+        """The code with probes for source that runs already, or None if it is not to be watched."""
+        return self._session.rewritten_main(source, module, file)
+
+    def enter_namespace(self, namespace: dict[str, Any], module: str) -> None:
+        """This namespace is that of a module, of this name."""
+        self._session.enter_namespace(namespace, module)
 
     @contextmanager
     def trace(
@@ -126,19 +142,62 @@ def recording(
 ) -> Iterator[Tape]:
     """Record what happens inside, into a trace at `path` or in memory; `atomsan.check` takes what it gives.
 
-    Modules that are imported inside are watched. What was imported before is not: its source can only be rewritten when
-    it is loaded. `atomsan run` and `pytest --atomsan` watch everything. Of `spec`, only the atomic sets
-    matter that go through fields: what these hold is recorded then.
+    Modules that are imported inside are watched, and so are the functions of the script, notebook or module that calls
+    this, as far as their source is known. Other modules that were imported before are not: their source can only be
+    rewritten when they are loaded. `atomsan run` and `pytest --atomsan` watch everything. Of `spec`, only the atomic
+    sets matter that go through fields: what these hold is recorded then.
     """
+    namespace = _caller_namespace()
+    module = _module_name(namespace)
     options = RecordingOptions(
         include=include, omit=omit, redact_keys=redact_keys, cache=default_directory(), follow=_followed(spec)
     )
     where = None if path is None else os.fspath(path)
     with (
         InProcess(options) as recorder,
-        recorder.trace(where or "the recording", where, seed=seed if noise else None, force=force) as tape,
+        watching_in_place(namespace, lambda source, file: recorder.rewritten(source, module, file)) as unwatched,
     ):
-        yield tape
+        recorder.enter_namespace(namespace, module)
+        with recorder.trace(where or "the recording", where, seed=seed if noise else None, force=force) as tape:
+            yield tape
+        tape.meta.warnings += [*_nothing_watched(tape), *recorder.warnings, *_unwatched(unwatched, module)]
+
+
+def _caller_namespace() -> dict[str, Any]:
+    """The globals of the code that asks for a recording: the first that is neither ours nor contextlib's."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_back is not None:
+        name = frame.f_globals.get("__name__")
+        if name not in (__name__, "contextlib"):
+            break
+        frame = frame.f_back
+    return {} if frame is None else frame.f_globals
+
+
+def _module_name(namespace: Mapping[str, Any]) -> str:
+    """What the module is called in the names of regions: a script by its file, as `atomsan run` does."""
+    name, file = namespace.get("__name__"), namespace.get("__file__")
+    if name == "__main__" and isinstance(file, str):
+        return os.path.splitext(os.path.basename(file))[0]
+    return name if isinstance(name, str) else "?"
+
+
+def _nothing_watched(tape: Tape) -> Iterator[str]:
+    if not len(tape.symbols.locations) and not len(tape.symbols.regions):
+        yield (
+            "nothing was watched: no function of the code that asked for the recording ran inside it, nor one of a"
+            " module that was imported inside it"
+        )
+
+
+def _unwatched(unwatched: Mapping[str, Sequence[str]], module: str) -> Iterator[str]:
+    for reason, names in unwatched.items():
+        yield f"not watched: {_listed(names)} of {module}, because {reason}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    names = list(dict.fromkeys(names))
+    return ", ".join(names[:3]) + f" and {len(names) - 3} more" * (len(names) > 3)
 
 
 def _followed(spec: Specification | str | os.PathLike[str] | None) -> Sequence[tuple[str, str]]:

@@ -11,6 +11,7 @@ in the background. Nothing heavy is imported here: this is the program's process
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from types import CodeType, FunctionType, MethodType, ModuleType
@@ -61,13 +62,10 @@ class Session:
         """By a site of the module, the position and the function: an expression is sent to the reader once, however
         often its code is made."""
         self._undo = ExitStack()
-        self.hook = ImportHook(
-            Selection(options.include, options.omit, options.project),
-            self.rewritten,
-            self.entered,
-            adapters,
-            self._decided if options.explain_selection else lambda module, file, decision: None,
-        )
+        self._selection = Selection(options.include, options.omit, options.project)
+        self._unmatched: list[tuple[str, str]] = []
+        """The globs that named no module, as the reader of the log knows them."""
+        self.hook = ImportHook(self._selection, self.rewritten, self.entered, adapters, self._decided)
         self.failures: dict[str, str] = {}
         """Files that could not be rewritten, and functions of the standard library that could not be watched, and why:
         they run as if nobody were watching."""
@@ -90,6 +88,7 @@ class Session:
             undo.callback(_probes.set_awaited, None)
             undo.callback(_probes.follow_nothing)
             self._follow(self._options.follow)
+            self._note_loaded()
             if self._scheduler is not None:
                 undo.enter_context(scheduled(self._scheduler))
             self._undo = undo.pop_all()
@@ -107,8 +106,24 @@ class Session:
             _log.set_scheduler(self._scheduler)  # from its start
 
     def _decided(self, module: str, file: str | None, decision: Decision) -> None:
-        if module.partition(".")[0] != OURSELVES:
+        if self._options.explain_selection and module.partition(".")[0] != OURSELVES:
             self._send(["selection", module, file, decision.selected, decision.reason])
+        self._send_unmatched()
+
+    def _note_loaded(self) -> None:
+        if self._options.omit:
+            for name, module in list(sys.modules.items()):
+                # not by getattr: a module can have code of its own for that
+                file = module.__dict__.get("__file__") if type(module) is ModuleType else None
+                if isinstance(file, str):
+                    self._selection.note_loaded(name, file)
+        self._send_unmatched()
+
+    def _send_unmatched(self) -> None:
+        """Send which globs of `include` and `omit` have named no module so far, if that has changed."""
+        if self._unmatched != self._selection.unmatched:
+            self._unmatched = self._selection.unmatched
+            self._send(["unmatched", [list(one) for one in self._unmatched]])
 
     def _failed(self, what: str, why: str) -> None:
         self.failures[what] = why

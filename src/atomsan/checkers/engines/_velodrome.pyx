@@ -20,7 +20,9 @@ events outside regions share nodes. Departures, and why:
 - *A thread's own order* is one edge, from its last transaction to the next; a conflict with an older one of its own
   adds nothing to it.
 - *One edge for two nodes*, the first, as in the paper: a cycle is found whenever there is one, but an increasing one
-  may be missed in favour of one that is not (davida-2022 says which).
+  may be missed in favour of one that is not (davida-2022 says which). Of several that come to one event, the edge is
+  from the last; and a data edge is kept beside that of a fork. So a witness has the read of what is overwritten, and
+  the data before the fork, as Davida's has.
 - *Contraction*, the filter of DoubleChecker: `contract` makes one node of a cycle in place of stopping at it, and
   locations are hashed. See `checkers.doublechecker`.
 
@@ -31,6 +33,7 @@ Shadow state. A `Last` names an event of a transaction; it is void once the node
                           last event outside regions. Before t's first event: the fork that made it       L(t)
     locations[x].writer   the last write                                                        W(x)
     locations[x].reader   a read since then; `others` leads to the rest, one for each thread    R(x, t)
+    locations[x].own_read a read since then in the writer's own transaction, for the witness
     locks[l]              the last release                                                      U(l)
     posts[h]              a list of the last post of each thread
 
@@ -80,6 +83,8 @@ cdef struct Location:
     Last writer
     Last reader
     uint32_t others          # in `listed`; 0: none
+    uint32_t own_site
+    uint64_t own_read        # the last read in the transaction of the last write, after that; 0: none
 
 
 cdef struct Thread:
@@ -382,12 +387,12 @@ cdef class Velodrome:
         if now.op == WRITE:
             x = &self.locations[self.bucket(now.target)]
             if x.others == 0 and not self.alive(x.reader.node):
-                return self.edge_from(&x.writer, WRITE, n, now, WRITE_WRITE)
+                return self.edge_from_writer(x, n, now)
             # a reader that is alive has the writer before it
             outcome = self.edge_from(&x.reader, READ, n, now, READ_WRITE)
             if outcome != FAILED and x.others:
                 outcome |= self.edges_from(x.others, READ, n, now, READ_WRITE)
-                outcome |= self.edge_from(&x.writer, WRITE, n, now, WRITE_WRITE)
+                outcome |= self.edge_from_writer(x, n, now)
             return outcome
         if now.op == ACQUIRE:
             return self.edge_from(&self.locks[now.target], RELEASE, n, now, LOCK)
@@ -407,6 +412,15 @@ cdef class Velodrome:
             place = self.listed[place].next
         return outcome
 
+    cdef inline int edge_from_writer(self, Location *x, uint32_t n, Event *now) noexcept nogil:
+        """From the last write, or the read of it in its own transaction: what is overwritten then was read."""
+        cdef Last read
+        if not x.own_read:
+            return self.edge_from(&x.writer, WRITE, n, now, WRITE_WRITE)
+        read = x.writer
+        read.event, read.site = x.own_read, x.own_site
+        return self.edge_from(&read, READ, n, now, READ_WRITE)
+
     cdef inline int edge_from(self, Last *last, uint8_t op, uint32_t n, Event *now, uint8_t kind) noexcept nogil:
         cdef Event source
         if not self.alive(last.node) or self.nodes[slot_of(last.node)].thread == self.nodes[n].thread:
@@ -420,7 +434,9 @@ cdef class Velodrome:
         if now.op == READ:
             x = &self.locations[self.bucket(now.target)]
             if x.writer.node == self.ref_to(n):
-                return 0         # who comes after the write comes after the read
+                # who comes after the write comes after the read
+                x.own_read, x.own_site = now.event, now.site
+                return 0
             if x.others == 0 and self.is_replaced(&x.reader, t):
                 self.set(&x.reader, n, now)
                 return 0
@@ -428,6 +444,7 @@ cdef class Velodrome:
         if now.op == WRITE:
             x = &self.locations[self.bucket(now.target)]
             self.set(&x.writer, n, now)
+            x.own_read = 0
             x.reader.node = 0
             if x.others:
                 self.free_list(&x.others)
@@ -666,7 +683,12 @@ cdef class Velodrome:
     cdef int add_edge(self, uint32_t u, Event *first, uint32_t v, Event *second, uint8_t kind) noexcept nogil:
         """u -> v. 1: it closes a cycle. If contracting, that is never so."""
         cdef uint32_t e, source = self.find(u), target = self.find(v)
-        if source == target or self.has_edge(source, target):
+        if source == target:
+            return 0
+        e = self.edge_to(source, target)
+        if e != NONE and (kind > WRITE_WRITE or self.edges[e].kind != FORKS):
+            if self.edges[e].second == second.event and self.edges[e].first < first.event:
+                self.set_ends(e, first, second, kind)
             return 0
         if self.nodes[source].label > self.nodes[target].label:
             if self.nodes[target].open == NONE and self.nodes[target].settled == NONE:
@@ -690,15 +712,15 @@ cdef class Velodrome:
             self.nodes[source].settled = e
         return 0
 
-    cdef bint has_edge(self, uint32_t u, uint32_t v) noexcept nogil:
-        """Edges to ended nodes are put aside on the way, so that no later search meets them."""
+    cdef uint32_t edge_to(self, uint32_t u, uint32_t v) noexcept nogil:
+        """The edge u -> v, or NONE. Edges to ended nodes are put aside on the way: no later search meets them."""
         cdef uint32_t *link = &self.nodes[u].open
         cdef uint32_t e, n
         while link[0] != NONE:
             e = link[0]
             n = self.find(self.edges[e].target)
             if n == v:
-                return True
+                return e
             if self.nodes[n].running:
                 link = &self.edges[e].next
             else:
@@ -706,20 +728,22 @@ cdef class Velodrome:
                 self.edges[e].next = self.nodes[u].settled
                 self.nodes[u].settled = e
         e = self.nodes[u].settled
-        return e != NONE and self.find(self.edges[e].target) == v
+        return e if e != NONE and self.find(self.edges[e].target) == v else <uint32_t> NONE
 
     cdef uint32_t new_edge(self, Event *first, Event *second, uint8_t kind) noexcept nogil:
         cdef uint32_t e = take_slot(&self.edge_pool, <void **> &self.edges, sizeof(Edge))
-        cdef Edge *edge
         if e == NONE:
             return NONE
         self.edges_made += 1
-        edge = &self.edges[e]
+        self.set_ends(e, first, second, kind)
+        return e
+
+    cdef void set_ends(self, uint32_t e, Event *first, Event *second, uint8_t kind) noexcept nogil:
+        cdef Edge *edge = &self.edges[e]
         edge.kind = kind
         edge.first, edge.first_op, edge.first_target, edge.first_site = first.event, first.op, first.target, first.site
         edge.second, edge.second_op = second.event, second.op
         edge.second_target, edge.second_site = second.target, second.site
-        return e
 
     cdef inline void free_edge(self, uint32_t e) noexcept nogil:
         give_slot(&self.edge_pool, self.edges, sizeof(Edge), e)

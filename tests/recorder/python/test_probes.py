@@ -482,7 +482,8 @@ def test_keys() -> None:
         assert logged("«item»[a, b]", {key: 1}, key) == [f"read a[{shown}]"]
     logs("«item»[a, b]", "read a[b]", {point: 1}, point)
     logs("«item»[a, b]", "read a[b]", {Color.RED: 1}, Color.RED)
-    logs("«item»[a, b]", "read a[*]", {type("T", (str,), {})("x"): 1}, type("T", (str,), {})("x"))
+    logs("«item»[a, b]", "read a['x']", {type("T", (str,), {})("x"): 1}, type("T", (str,), {})("x"))
+    logs("«item»[a, b] = 1", "write a[*]; write a", {}, Exotic())
 
 
 def test_equal_numbers_are_one_key() -> None:

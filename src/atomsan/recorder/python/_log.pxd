@@ -33,6 +33,9 @@ cdef uint32_t type_number(PyObject *obj) noexcept
 cdef uint32_t number_of_type(PyObject *type) noexcept
 # The same for a type that has a number already; else 0.
 cdef uint32_t known_type(PyObject *type) noexcept
+# A number that no other object has or will have, for an object that is told apart by its identity, as a part of a key.
+# 0: its death cannot be seen, or its type has no number yet and none may be defined now.
+cdef uint64_t serial_of(PyObject *obj, bint may_define) noexcept
 # Whether the code that is running (the innermost Python frame) is instrumented.
 cdef bint called_from_instrumented_code() noexcept
 # Whether this dictionary is the namespace of an instrumented module.

@@ -17,6 +17,7 @@ from libc.string cimport memset
 from atomsan.recorder.python._writer cimport (
     NOT_LIVE, RAW_WHAT, RAW_WORD, SEEN_SLOTS, SLACK, State, Thread, has_room, mark_seen, put,
 )
+from atomsan.recorder.python.key_types import shown_key
 from atomsan.recorder.log._raw cimport (
     RAW_FREE, RAW_HEAD_BYTES, RAW_MAGIC, RAW_REGION, RAW_REGION_END, RAW_THREAD, RawHead, RawRecord,
 )
@@ -213,6 +214,8 @@ cdef void clear(Table *table) noexcept nogil:
 cdef Table modules       # namespaces of instrumented modules
 cdef Table types         # address of a type: its number. Taken out when the type dies
 cdef Table known_keys    # hash and kind of keys that have a name
+cdef Table serials       # address of an object that is part of a key: its serial. Taken out when the object dies
+cdef uint64_t serial_count = 0
 cdef uint32_t type_count = 0
 
 
@@ -342,9 +345,22 @@ cdef void define_key(uint8_t key_kind, uint64_t hash, PyObject *key) noexcept:
         return
     shown = "<key>"
     if not redact:
-        # Keys that get here are exact strings, bytes, numbers, None and tuples of these: no code of the program runs.
-        shown = shortened(<object>key)
+        shown = name_of_key(<object>key)
     define(["key", key_kind, hash, shown])
+
+
+cdef str name_of_key(object key):
+    """What people call a key that is told apart. Library code may run for it, but no code of the program."""
+    cdef bint is_interrupted
+    cdef PyObject *result
+    if type(key) in (str, bytes, int, float):
+        return shortened(key)
+    result = call_hidden(shown_key, (key,), &is_interrupted)
+    if result == NULL:
+        return "<key>"
+    shown = <object>result
+    Py_DECREF(result)
+    return shown
 
 
 cdef str shortened(object key):
@@ -468,6 +484,8 @@ cdef void log_free_of_known(State *s, uint64_t address) noexcept:
     if modules.used:
         remove(&modules, address)
     remove(&types, address)
+    if serials.used:
+        remove(&serials, address)
     if not s.attached:
         return
     if s.next < s.limit or (not waiting_count and make_room_in_reserve(s)):
@@ -662,6 +680,22 @@ cdef uint32_t known_type(PyObject *type) noexcept:
     return <uint32_t>get(&types, <uint64_t>type) if the_state.attached else 0
 
 
+cdef uint64_t serial_of(PyObject *obj, bint may_define) noexcept:
+    global serial_count
+    cdef uint64_t serial = get(&serials, <uint64_t>obj)
+    cdef PyObject *type = <PyObject *>obj.ob_type
+    if serial:
+        return serial
+    # whoever is no more must be taken out of the table, so deaths of this type have to be seen
+    if not (number_of_type(type) if may_define else known_type(type)):
+        return 0
+    serial_count += 1
+    if not set_entry(&serials, <uint64_t>obj, serial_count):
+        return 0
+    mark_seen(&the_state, <uint64_t>obj)
+    return serial_count
+
+
 cdef uint32_t new_type(PyObject *type) noexcept:
     global type_count
     cdef _TypeObject *base = <_TypeObject *>type
@@ -784,6 +818,7 @@ def attach(memory, definitions, *, redact_keys=False):
     redact = redact_keys
     paused = False
     clear(&known_keys)
+    clear(&serials)
     s.attached = 1
     s.watching = 1
     set_limits()

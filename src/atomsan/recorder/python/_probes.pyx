@@ -27,6 +27,7 @@ from atomsan.recorder.log._raw cimport (
     FLAG_AUGMENTED, FLAG_CALLED_BACK, FLAG_CLASS, FLAG_KNOWN, FLAG_RESUMED, KEY_FIELD, KEY_HASH, KEY_INDEX, KEY_NUMBER,
     KEY_OBJECT, KEY_STRUCTURE, KEY_WHOLE, RAW_ALIAS, RAW_BEGIN, RAW_END, RAW_FIELD, RAW_HOLDS, RAW_READ, RAW_WRITE,
 )
+from atomsan.recorder.python import key_types
 from atomsan.source.effects import CALLS, EFFECTS
 from atomsan.source.plan import KINDS as KIND_NAMES
 
@@ -182,7 +183,7 @@ cdef extern from "Python.h":
         unsigned int tp_version_tag
         void *tp_getattro
         void *tp_setattro
-        void *tp_hash
+        Py_hash_t (*tp_hash)(PyObject *) noexcept
         void *tp_richcompare
         void *tp_descr_get
         void *tp_descr_set
@@ -194,7 +195,12 @@ cdef extern from "Python.h":
     PyTypeObject PyList_Type, PyDict_Type, PySet_Type, PyLong_Type, PyUnicode_Type, PyBytes_Type, PyTuple_Type
     PyTypeObject PyFloat_Type, PyBool_Type, PyComplex_Type, PyModule_Type, PyType_Type, PyBaseObject_Type
     PyTypeObject PyFunction_Type, PySuper_Type, PyMemberDescr_Type, PyWrapperDescr_Type, PyMethodDescr_Type
-    PyTypeObject PyCFunction_Type, PySlice_Type
+    PyTypeObject PyCFunction_Type, PySlice_Type, PyMethod_Type
+    PyObject *PyMethod_GET_SELF(PyObject *)
+    PyObject *PyMethod_GET_FUNCTION(PyObject *)
+    PyObject *PyCFunction_GET_SELF(PyObject *)
+    void *PyCFunction_GET_FUNCTION(PyObject *)
+    object generic_attribute "PyObject_GenericGetAttr"(object, object)
     PyTypeObject *Py_TYPE(PyObject *)
     PyObject *Py_None
     PyObject *Py_True
@@ -255,8 +261,8 @@ cdef extern from *:
     static inline PyObject *super_object(PyObject *self) { return ((SuperObject *)self)->obj; }
     static inline PyTypeObject *descriptor_type(PyObject *self) { return ((PyDescrObject *)self)->d_type; }
     static inline int equals_minus_one(PyObject *number) {
-        if (PyFloat_CheckExact(number)) return PyFloat_AS_DOUBLE(number) == -1.0;
-        if (PyComplex_CheckExact(number)) {
+        if (PyFloat_Check(number)) return PyFloat_AS_DOUBLE(number) == -1.0;
+        if (PyComplex_Check(number)) {
             return PyComplex_RealAsDouble(number) == -1.0 && PyComplex_ImagAsDouble(number) == 0.0;
         }
         int overflow = 0;
@@ -269,6 +275,8 @@ cdef extern from *:
         long value = PyLong_AsLongAndOverflow(number, &overflow);
         return overflow ? PY_SSIZE_T_MIN : value;
     }
+    /* As the interpreter lays it out. */
+    typedef struct { PyObject_HEAD PyObject *start, *stop, *step, *length; } RangeObject;
     #define step_of(iterator) (Py_TYPE(iterator)->tp_iternext(iterator))
     #define list_subscript(o, k) (PyList_Type.tp_as_mapping->mp_subscript(o, k))
     #define list_store(o, k, v) (PyList_Type.tp_as_mapping->mp_ass_subscript(o, k, v))
@@ -276,6 +284,10 @@ cdef extern from *:
     #define dict_store(o, k, v) (PyDict_Type.tp_as_mapping->mp_ass_subscript(o, k, v))
     """
     PyObject *super_object(PyObject *)
+    ctypedef struct _Range "RangeObject":
+        PyObject *start
+        PyObject *step
+        PyObject *length
     bint equals_minus_one(PyObject *)
     Py_ssize_t small_value(PyObject *)
     PyTypeObject *descriptor_type(PyObject *)

@@ -105,6 +105,7 @@ cdef object name_of_hash = sys.intern("__hash__")
 cdef object name_of_missing = sys.intern("__missing__")
 cdef object name_of_contains = sys.intern("__contains__")
 cdef object name_of_iter = sys.intern("__iter__")
+cdef object name_of_tzinfo = sys.intern("tzinfo")
 cdef object name_of_len = sys.intern("__len__")
 
 

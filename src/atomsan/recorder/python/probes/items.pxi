@@ -68,6 +68,7 @@ cdef PyObject *other_item(Probe *probe, PyObject *obj, PyObject *key) noexcept:
     cdef uint32_t shape = found.shape
     cdef uint32_t number = found.number
     cdef bint is_there = True
+    cdef bint is_made = False
     cdef PyObject *value
     cdef Thread *thread
     cdef Key place
@@ -77,15 +78,19 @@ cdef PyObject *other_item(Probe *probe, PyObject *obj, PyObject *key) noexcept:
         log_place(probe, obj, key, number, RAW_READ)
         return PyObject_GetItem(obj, key)
     key_of(key, &place)
+    if shape == MISSING and place.is_loud:
+        is_there = is_there_aloud(obj, key, MAPPING)
     thread = ready(probe.site, 1)
     if thread != NULL:
         log_key(thread, probe, RAW_READ, obj, &place, number)
-        if shape == MISSING and place.kind != KEY_WHOLE:
+        if shape == MISSING and place.kind != KEY_WHOLE and not place.is_loud:
             is_there = PyDict_GetItemWithError(obj, key) != NULL
             if PyErr_Occurred() != NULL:
                 PyErr_Clear()
     value = PyObject_GetItem(obj, key)
-    if not is_there and value != NULL and S.on and PyDict_GetItemWithError(obj, key) != NULL:
+    if not is_there and value != NULL and S.on:
+        is_made = is_there_aloud(obj, key, MAPPING) if place.is_loud else PyDict_GetItemWithError(obj, key) != NULL
+    if is_made:
         thread = ready_after(probe.site)
         if thread != NULL:
             log_key(thread, probe, RAW_WRITE, obj, &place, number)
@@ -223,7 +228,7 @@ cdef int delete_item(Probe *probe, PyObject *obj, PyObject *key) noexcept:
     key_of(key, &where)
     thread = ready(probe.site, 2)
     if thread != NULL:
-        if shape != CHAIN and where.kind != KEY_WHOLE:
+        if shape != CHAIN and where.kind != KEY_WHOLE and not where.is_loud:
             old = PyDict_GetItemWithError(obj, key)
             if old == NULL:
                 log_key(thread, probe, RAW_READ, obj, &where, number)

@@ -28,6 +28,8 @@ cdef PyObject *iterating(Probe *probe, PyObject *obj) noexcept:
         number = _log.type_number(about)
         if number == 0:
             return iterator
+    if shape == VALUES or shape == ITEMS:
+        learn_keys(about, MAPPING)
     return new_steps(probe, iterator, about, number, shape)
 
 

@@ -23,8 +23,11 @@ cdef void log_steps(
     cdef PyObject *other = NULL
     cdef uint32_t other_number = 0
     cdef uint32_t other_shape = 0
+    cdef bint is_asked = False
+    cdef bint is_absent = False
     key.kind = KEY_WHOLE
     key.key = 0
+    key.is_loud = False
     if argument != NULL and shape != SEQUENCE and shape != TEXT:
         if (steps & 0xff & ~<uint64_t>STEP_WRITE) == AT_ELEMENT:
             key_of(argument, &key)
@@ -39,10 +42,20 @@ cdef void log_steps(
     if KEYS <= shape <= ITEMS:
         obj = viewed(obj)
         shape = MAPPING
+    if steps != absent and key.kind != KEY_WHOLE and shape != CHAIN:
+        is_asked = True
+        if key.is_loud:
+            is_absent = not is_there_aloud(obj, argument, shape)
+    if records == ROOM:
+        learn_keys(obj, shape)
+        if other != NULL:
+            learn_keys(other, other_shape)
     thread = ready(probe.site, records)
     if thread == NULL:
         return
-    if steps != absent and key.kind != KEY_WHOLE and shape != CHAIN and not is_there(obj, argument, shape):
+    if is_asked and not key.is_loud:
+        is_absent = not is_there(obj, argument, shape)
+    if is_absent:
         steps = absent
     elif steps != absent and key.kind == KEY_WHOLE:
         # Not known whether it is there: the stronger of the two.
@@ -144,6 +157,7 @@ cdef void log_merge(
     cdef Py_ssize_t position = 0
     cdef PyObject *key = NULL
     cdef PyObject *value = NULL
+    cdef Key found
     cdef bint is_new = False
     if other == NULL or other_shape != MAPPING or PyDict_Size(other) > MOST:
         log_at(thread, probe, RAW_WRITE, KEY_WHOLE, obj, 0, number)
@@ -151,8 +165,10 @@ cdef void log_merge(
         return
     while PyDict_Next(other, &position, &key, &value):
         log_known_key(thread, probe, RAW_WRITE, obj, key, number)
-        if not is_new and PyDict_Check(obj) and not (is_exact(key, 0) and is_there(obj, key, MAPPING)):
-            is_new = True
+        if not is_new and PyDict_Check(obj):
+            find_key(key, &found, False)
+            # one that cannot be asked about now counts as new
+            is_new = found.kind == KEY_WHOLE or found.is_loud or not is_there(obj, key, MAPPING)
     if is_new or not PyDict_Check(obj):
         log_structure(thread, probe, RAW_WRITE, obj, number)
 
@@ -386,6 +402,7 @@ cdef void log_deep(Probe *probe, PyObject *obj, int depth) noexcept:
     if KEYS <= shape <= ITEMS:
         return
     if shape:
+        learn_keys(obj, shape)
         thread = ready(probe.site, ROOM)
         if thread == NULL:
             return

@@ -72,14 +72,6 @@ cdef void log_known_key(
     Thread *thread, Probe *probe, uint32_t op, PyObject *obj, PyObject *key, uint32_t number
 ) noexcept:
     """An element by a key that is in the container: it was named when it was stored, if we saw that."""
-    cdef PyTypeObject *type = Py_TYPE(key)
-    if not is_exact(key, 0):
-        if is_identity(type):
-            mark_seen(S, <uint64_t>key)
-            log_at(thread, probe, op, KEY_OBJECT, obj, <uint64_t>key, number)
-        else:
-            log_at(thread, probe, op, KEY_WHOLE, obj, 0, number)
-    elif is_number(type):
-        log_at(thread, probe, op, KEY_NUMBER, obj, number_key(key), number)
-    else:
-        log_at(thread, probe, op, KEY_HASH, obj, <uint64_t>PyObject_Hash(key), number)
+    cdef Key found
+    find_key(key, &found, False)
+    log_key(thread, probe, op, obj, &found, number)

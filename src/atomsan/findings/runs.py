@@ -8,7 +8,8 @@ from itertools import chain
 from operator import add
 from typing import Any
 
-from atomsan.findings.reasons import LEVELS, Finding, merge_findings
+from atomsan.findings.finding import Finding, merge_findings
+from atomsan.findings.reasons import LEVELS
 from atomsan.findings.report import Report, TraceFacts, of_level
 from atomsan.findings.root_causes import with_groups
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 from atomsan.findings.flow_graph import FlowGraph, FlowGraphs, Node
-from atomsan.findings.reasons import APPENDS, COMMUTES, OPERANDS, SUMS, Reason
+from atomsan.findings.reasons import COMMUTES, OPERANDS, SUMS, Reason
 from atomsan.source.effects import MAKES_KEY, commute, commute_on_element
 
 if TYPE_CHECKING:
@@ -49,12 +49,10 @@ def _known(step: ShownStep, graphs: FlowGraphs) -> _Known | None:
 
 def commuting(one: ShownStep, other: ShownStep) -> Reason | None:
     """Why the order of two operations on one container tells nothing, if it does not."""
-    if one.field == QUEUE:
-        return APPENDS if one.op == other.op == "write" else None
     names = one.operation or "", other.operation or ""
     if one.field == STRUCTURE:
-        if names[0] in _APPENDING and names[1] in _APPENDING:
-            return APPENDS
+        if not _APPENDING.isdisjoint(names):
+            return None
         return COMMUTES if commute(*names, is_mapping=bool(MAKES_KEY.intersection(names))) else None
     return COMMUTES if one.field == ELEMENT and commute_on_element(*names) else None
 
@@ -142,6 +140,25 @@ def writes_same_literal(turn: Turn, graphs: FlowGraphs) -> bool:
     return is_one and bool(first) and first == last and turn.before.op == turn.after.op == "read"
 
 
+def is_idempotent(turn: Turn, graphs: FlowGraphs) -> bool:
+    """Whether a look only decides to write a literal that the others wrote as well: `if not self.done: self.done = True`."""
+    known = _known(turn.leaves, graphs)
+    literal = _literal(turn.enters, graphs)
+    if known is None or not literal or known.node.kind != "read":
+        return False
+    writes = [step for step in (turn.before, turn.after) if step.op == "write"]
+    if not writes or any(_literal(step, graphs) != literal for step in writes):
+        return False
+    is_one = len({step.target for step in (*turn.ends, *writes)}) == 1
+    return is_one and all(_is_harmless(known.graph.nodes[one], literal) for one in known.graph.reached(known.number))
+
+
+def _is_harmless(node: Node, literal: str) -> bool:
+    """Whether a node that rests on a look does nothing but to write a literal."""
+    is_write = node.kind == "write" and node.facts.get("value") == "literal" and node.facts.get("literal") == literal
+    return is_write or node.kind == "cond" or node.passes_on
+
+
 def is_phase(turn: Turn, graphs: FlowGraphs) -> bool:
     """Whether one literal is written after the other, and another only compares what it sees."""
     is_one = turn.leaves.target == turn.enters.target == turn.after.target == turn.before.target
@@ -172,11 +189,23 @@ def _overwrites(step: ShownStep) -> bool:
     return step.op == "write" and is_cell and step.operation in (None, "__setitem__", "setattr", "__setattr__")
 
 
-# ---- taken out and put back
+# ---- appended, taken out and put back
 
 
-def is_taken_and_put_back(turn: Turn) -> bool:
-    """Whether one element is taken out of a container first, and one is put in last."""
+def appends(turn: Turn) -> bool:
+    """Whether others append or put between two appends or puts."""
+    return all(_appends(step) for step in (*turn.ends, turn.before, turn.after))
+
+
+def _appends(step: ShownStep) -> bool:
+    return step.op == "write" and (step.field == QUEUE or (step.operation or "") in _APPENDING)
+
+
+def is_taken_and_put_back(turn: Turn, graphs: FlowGraphs) -> bool:
+    """Whether an element is taken out of a container first, and the very same is put in last."""
     first, last = turn.leaves, turn.enters
-    is_one = first.object == last.object
-    return is_one and (first.operation or "") in _TAKING and (last.operation or "") in _PUTTING
+    if (first.operation or "") not in _TAKING or (last.operation or "") not in _PUTTING or first.target != last.target:
+        return False
+    one, other = _known(first, graphs), _known(last, graphs)
+    is_known = one is not None and other is not None and one.graph is other.graph
+    return is_known and any(edge.to == other.number for edge in one.graph.edges[one.number])  # type: ignore[union-attr]

@@ -42,6 +42,11 @@ class Activation(NamedTuple):
     def is_same(self, other: Activation) -> bool:
         return self.since == other.since and self.region == other.region
 
+    def goes_on_in(self, other: Activation) -> bool:
+        """Whether the other is the same, or may be a later run of the same generator."""
+        is_later = other.is_resumed and self.since < other.since and self.function == other.function is not None
+        return self.is_same(other) or is_later
+
 
 class ActivationFinder:
     """Finds the activations among open regions, by the symbols of their trace."""
@@ -55,6 +60,11 @@ class ActivationFinder:
     def function(self, region: int) -> int | None:
         found: int | None = self._regions.get(region, "function")
         return found
+
+    def starts(self, region: int) -> bool:
+        """Whether a function begins with the region, and does not go on."""
+        is_iteration = self._regions.get(region, "origin") == "loop"
+        return self.is_activation(region) and not is_iteration and not self.is_resumed(region)
 
     def is_resumed(self, region: int) -> bool:
         return bool(self._regions.get(region, "entered") == RESUMED)
@@ -100,12 +110,10 @@ def shared(first: Sequence[Activation], last: Sequence[Activation], is_restarted
     """
     count = 0
     for one, other in zip(first, last, strict=False):
-        is_again = (
-            other.is_resumed and other.function == one.function is not None and one.since < other.since
-        ) and not is_restarted
-        if not one.is_same(other) and not is_again:
+        is_same = one.is_same(other)
+        if not is_same and (is_restarted or not one.goes_on_in(other)):
             break
         count += 1
-        if is_again:
+        if not is_same:
             break
     return SharedActivations(last[count - 1] if count else None, first[count:], last[count:])

@@ -70,6 +70,15 @@ class FlowGraph:
         return found
 
     @cached_property
+    def into(self) -> list[list[FlowEdge]]:
+        """By node: what leads to it. The node of such an edge is where it comes from."""
+        found: list[list[FlowEdge]] = [[] for _ in self.nodes]
+        for source, edges in enumerate(self.edges):
+            for edge in edges:
+                found[edge.to].append(edge._replace(to=source))
+        return found
+
+    @cached_property
     def parameters(self) -> list[int]:
         return [number for number, node in enumerate(self.nodes) if node.kind == "param"]
 
@@ -131,11 +140,18 @@ class FlowGraph:
                 if edge.how == CONTROL or edge.to in seen:
                     continue
                 seen.add(edge.to)
-                if self.nodes[edge.to].passes_on:
+                if self.nodes[edge.to].passes_on or self._is_wrapping(edge.to):
                     waiting.append(edge.to)
                 else:
                     found.add(edge.to)
         return found
+
+    def _is_wrapping(self, node: int) -> bool:
+        """Whether a value is put into a container of the function's own, and nothing else comes out of that."""
+        if self.nodes[node].kind != "write" or any(edge.how == RECEIVER for edge in self.into[node]):
+            return False
+        out = {edge.to for edge in self.edges[node] if edge.how != CONTROL}
+        return bool(out) and all(sum(edge.how != CONTROL for edge in self.into[to]) == 1 for to in out)
 
     def is_used(self, node: int) -> bool:
         """Whether anything is made of what a node gives: it is written, returned, or passed on, or decides that."""

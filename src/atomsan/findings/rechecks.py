@@ -87,7 +87,7 @@ class Rechecks:
 
     def _decided_inside(self, caller: Activation, later: Local, hole: str) -> set[str] | None:
         """The same for a value that is passed to the function that the later read is in."""
-        depth = next((i for i, one in enumerate(later.around) if one.is_same(caller)), None)
+        depth = next((i for i, one in enumerate(later.around) if caller.goes_on_in(one)), None)
         if depth is None or depth + 1 >= len(later.around):
             return None
         callee = later.around[depth + 1]
@@ -128,7 +128,7 @@ class Rechecks:
     def _lead(self, activation: Activation, around: Sequence[Activation], site: int) -> int | None:
         """The node in an activation's own code that is an access, or that leads to it, if the access is inside."""
         for depth, one in enumerate(around):
-            if one.is_same(activation):
+            if activation.goes_on_in(one):
                 place = self._graphs.place(around[depth + 1].called_at if depth + 1 < len(around) else site)
                 return place.node if place is not None and place.function == activation.function else None
         return None

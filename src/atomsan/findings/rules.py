@@ -13,6 +13,7 @@ from atomsan.findings import access_facts as facts
 from atomsan.findings.cycles import conflicts, turns
 from atomsan.findings.reasons import (
     ACROSS,
+    APPENDS,
     CHECKED_AGAIN,
     CHECKED_UNLOCKED,
     ENTRY_LOOP,
@@ -101,20 +102,37 @@ class Rules:
     def _proof(self, turn: Turn) -> Reason | None:
         if facts.is_overwritten(turn):
             return OVERWRITTEN
-        return SAME_LITERAL if facts.writes_same_literal(turn, self._graphs) else None
+        if facts.writes_same_literal(turn, self._graphs) or facts.is_idempotent(turn, self._graphs):
+            return SAME_LITERAL
+        return None
 
     def _doubt(self, turn: Turn, unit: Unit, tie: Tie) -> Reason | None:
-        if tie is Tie.NONE:
+        if tie is Tie.NONE and not self._is_tied_elsewhere(turn):
             return NO_FLOW
         if self._are_apart(turn.enters, turn.leaves):
             return ACROSS
         if facts.is_phase(turn, self._graphs):
             return PHASES
-        if facts.is_taken_and_put_back(turn):
+        if facts.appends(turn):
+            return APPENDS
+        if facts.is_taken_and_put_back(turn, self._graphs):
             return TAKEN
         if tie is not Tie.FLOW and unit.activation.is_iteration:
             return ENTRY_LOOP
         return LET_IN if tie is Tie.OWN and self._lets_others_in(turn) else None
+
+    def _is_tied_elsewhere(self, turn: Turn) -> bool:
+        """Whether the two locations belong together to others: what they do to the one flows together with the other."""
+        one, other = sorted((turn.after, turn.before), key=lambda step: step.number)
+        locations = {one.target, other.target}
+        if one.owner != other.owner or len(locations) == 1 or locations != {step.target for step in turn.ends}:
+            return False
+        first, last = (Local(site=step.at, around=self._around.activations(step.number)) for step in (one, other))
+        unit = self._ties.unit(first, last)
+        if unit is None or unit.common_loops:
+            return False
+        tie = self._ties.tie(unit, first, last)
+        return tie in (Tie.FLOW, Tie.JOINT) or unit.graph.joins(unit.first, unit.last)
 
     def _checked_again(self, turn: Turn, first: Local) -> Reason | None:
         """Double-checked locking done right: a proof, if the lock is taken for the later check, and writers hold it."""

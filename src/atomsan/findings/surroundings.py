@@ -199,7 +199,7 @@ class Surroundings:
             return True
         functions = {one.function for one in around if one.function is not None}
         return any(
-            op == Op.BEGIN and self._finder.function(target) in functions and not self._finder.is_resumed(target)
+            op == Op.BEGIN and self._finder.starts(target) and self._finder.function(target) in functions
             for op, target, _ in between.rows()
         )
 

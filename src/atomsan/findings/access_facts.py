@@ -136,20 +136,20 @@ def _literal(step: ShownStep, graphs: FlowGraphs) -> str | None:
 def writes_same_literal(turn: Turn, graphs: FlowGraphs) -> bool:
     """Whether one value is written twice, and others only read in between."""
     first, last = (_literal(step, graphs) for step in (turn.leaves, turn.enters))
-    is_one = turn.leaves.target == turn.enters.target
+    is_one = turn.leaves.target == turn.enters.target and all(map(_overwrites, turn.ends))
     return is_one and bool(first) and first == last and turn.before.op == turn.after.op == "read"
 
 
 def is_idempotent(turn: Turn, graphs: FlowGraphs) -> bool:
-    """Whether a look only decides to write a literal that the others wrote as well: `if not self.done: self.done = True`."""
+    """Whether a look only decides to write a literal that the others wrote too: `if not done: done = True`."""
     known = _known(turn.leaves, graphs)
     literal = _literal(turn.enters, graphs)
-    if known is None or not literal or known.node.kind != "read":
+    if known is None or not literal or known.node.kind != "read" or not _overwrites(turn.enters):
         return False
     writes = [step for step in (turn.before, turn.after) if step.op == "write"]
     if not writes or any(_literal(step, graphs) != literal for step in writes):
         return False
-    is_one = len({step.target for step in (*turn.ends, *writes)}) == 1
+    is_one = len({step.target for step in (*turn.ends, *writes)}) == 1 and all(map(_overwrites, writes))
     return is_one and all(_is_harmless(known.graph.nodes[one], literal) for one in known.graph.reached(known.number))
 
 

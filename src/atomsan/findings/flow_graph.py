@@ -197,6 +197,13 @@ class FlowGraphs:
             self._graphs[function] = _parsed(text) if text else None
         return self._graphs[function]
 
+    def is_method(self, function: int | None) -> bool:
+        """Whether a function stands in a class."""
+        if function is None:
+            return False
+        around = self._symbols.functions[function].partition(":")[2].rpartition(".")[0]
+        return bool(around) and not around.endswith("<locals>")
+
     def place(self, site: int) -> Place | None:
         """Where in the flow of its function a site is."""
         sites = self._symbols.sites

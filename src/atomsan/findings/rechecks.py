@@ -73,7 +73,7 @@ class Rechecks:
                 kind = level.graph.nodes[use].kind
                 if kind in ("return", "yield") and level.later is None:
                     continue  # followed by the next level
-                if kind == "call" and use == level.later:
+                if use == level.later:
                     inside = self._decided_inside(level.activation, later, hole)
                     if inside is None:
                         return None
@@ -96,17 +96,22 @@ class Rechecks:
             return None
         lead = self._lead(callee, later.around, later.site)
         found: set[str] = set()
-        for parameter in graph.parameters:
-            if graph.nodes[parameter].facts.get("name") in ("self", "cls"):
+        parameter = self._only_parameter(callee, graph)
+        for use in () if parameter is None else graph.uses(parameter):
+            if lead is not None and _is_passed_over(graph, use, lead):
                 continue
-            for use in graph.uses(parameter):
-                if lead is not None and _is_passed_over(graph, use, lead):
-                    continue
-                shape = _leading(_Level(callee, graph, parameter, lead), use, hole)
-                if shape is None:
-                    return None
-                found.add(shape)
-        return found
+            shape = _leading(_Level(callee, graph, parameter or 0, lead), use, hole)
+            if shape is None:
+                return None
+            found.add(shape)
+        return found or None
+
+    def _only_parameter(self, callee: Activation, graph: FlowGraph) -> int | None:
+        """The one parameter that a value can be passed as, besides the object that a method is called on."""
+        passed = [number for number in graph.parameters if "index" in graph.nodes[number].facts]
+        if self._graphs.is_method(callee.function):
+            passed = [number for number in passed if graph.nodes[number].facts["index"] != 0]
+        return passed[0] if len(passed) == 1 else None
 
     def _levels(self, access: Local, later: Sequence[Activation], later_site: int = 0) -> Iterator[tuple[_Level, str]]:
         """The activations that a value goes up through unchanged, from that of the access on, and what became of it."""

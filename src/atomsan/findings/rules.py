@@ -122,7 +122,7 @@ class Rules:
         return LET_IN if tie is Tie.OWN and self._lets_others_in(turn) else None
 
     def _is_tied_elsewhere(self, turn: Turn) -> bool:
-        """Whether the two locations belong together to others: what they do to the one flows together with the other."""
+        """Whether the two locations belong together to others: what they read there flows together."""
         one, other = sorted((turn.after, turn.before), key=lambda step: step.number)
         locations = {one.target, other.target}
         if one.owner != other.owner or len(locations) == 1 or locations != {step.target for step in turn.ends}:

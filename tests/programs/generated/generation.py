@@ -179,6 +179,9 @@ class Maker:
         self.features.add(f"theme {name}")
         self.constant = source.randint(2, 4)
         prepare(self)
+        if self.chance(0.2) and any(data.kind != "field" for data in self.data):
+            self.features.add("data of the module")
+            self.data = [data if data.kind == "field" else replace(data, home="module") for data in self.data]
         self.style = source.choices(list(STYLES), list(STYLES.values()))[0]
         self.features.add(f"style {self.style}")
         threads = []
@@ -224,7 +227,7 @@ class Maker:
         """A counter beside what the unit does."""
         self.features.add("bystander counter")
         if not any(data.name == BYSTANDER for data in self.data):
-            self.data.append(Data(BYSTANDER, "field", 0, is_of_peer=self.source.random() < 0.3))
+            self.data.append(Data(BYSTANDER, "field", 0, home="peer" if self.source.random() < 0.3 else "store"))
         update: list[Statement] = [Update(BYSTANDER, None, "+", Const(1))]
         return [update, *segments] if self.source.random() < 0.6 else [[*segments[0], *update], *segments[1:]]
 
@@ -353,7 +356,7 @@ class Maker:
             apart = self.chance(0.15)
             for i in range(count):
                 name = ("count", "total", "rest")[i]
-                self.data.append(Data(name, "field", initial(i), is_of_peer=apart and i == 1))
+                self.data.append(Data(name, "field", initial(i), home="peer" if apart and i == 1 else "store"))
                 self.cells.append(Cell(name, "field"))
         elif kind == "dict":
             self.data.append(Data("table", "dict", {"abc"[i]: initial(i) for i in range(count)}))

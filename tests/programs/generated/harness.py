@@ -77,9 +77,9 @@ class Harness:
                 exec(run_shared, shared.__dict__)
                 exec(run_entries, entries.__dict__)
                 store = shared.Store()
-                _share(directed, program, store)
+                _share(directed, program, shared, store)
                 results = _run_threads(directed, program, entries, store)
-        return Run(tape, _outcome(program, store, results), directed.failure)
+        return Run(tape, _outcome(program, shared, store, results), directed.failure)
 
     def _loaded(self, recorder: InProcess, name: str, source: str) -> tuple[Any, types.CodeType]:
         """A module and its instrumented code, as an import would make them."""
@@ -118,10 +118,15 @@ def level_of(report: atomsan.Report) -> str:
     return NOTE if report.notes else NOTHING
 
 
-def _share(directed: Directed, program: Program, store: Any) -> None:
+def _homes(shared: Any, store: Any) -> dict[str, Any]:
+    """Where data can be, by the names that the tree has for it."""
+    return {"store": store, "peer": getattr(store, "peer", None), "module": shared}
+
+
+def _share(directed: Directed, program: Program, shared: Any, store: Any) -> None:
     """Tell the scheduler which objects and fields count."""
-    for owner, is_of_peer in ((store, False), (getattr(store, "peer", None), True)):
-        own = [data for data in program.data if data.is_of_peer == is_of_peer]
+    for home, owner in _homes(shared, store).items():
+        own = [data for data in program.data if data.home == home]
         directed.share(owner, frozenset(data.name for data in own if data.kind == "field"))
         for data in own:
             if data.kind != "field":
@@ -146,8 +151,7 @@ def _run_threads(directed: Directed, program: Program, module: Any, store: Any) 
     return results
 
 
-def _outcome(program: Program, store: Any, results: list[list[object]]) -> Outcome:
-    final = tuple(
-        frozen(data.kind, getattr(store.peer if data.is_of_peer else store, data.name)) for data in program.data
-    )
+def _outcome(program: Program, shared: Any, store: Any, results: list[list[object]]) -> Outcome:
+    homes = _homes(shared, store)
+    final = tuple(frozen(data.kind, getattr(homes[data.home], data.name)) for data in program.data)
     return final, tuple(map(tuple, results))

@@ -37,9 +37,9 @@ from generated.tree import (
 #
 # Each takes the value of the data, the key and the operand; it gives the new value, the result, and what it touched:
 # pairs of a location (a key, or one of the two below) and a mode. Two accesses of one location conflict unless they
-# have the same mode and that is READ, ADD or DISCARD: the order of these cannot be told afterwards.
+# have the same mode and that is READ or ADD: the order of these cannot be told afterwards.
 
-READ, WRITE, ADD, DISCARD = range(4)
+READ, WRITE, ADD = range(3)
 FIELD = "field"
 STRUCTURE = "structure"
 """Which elements there are. To add and to remove elements by their keys is ADD: each is in the container or not,
@@ -98,11 +98,11 @@ def _array_store(value: Any, key: Any, new: Any) -> Effect:
 
 
 def _set_add(value: Any, key: Any, _: Any) -> Effect:
-    return value | {key}, None, ((key, ADD),) if key in value else ((key, ADD), (STRUCTURE, ADD))
+    return value | {key}, None, ((key, WRITE),) if key in value else ((key, WRITE), (STRUCTURE, ADD))
 
 
 def _set_discard(value: Any, key: Any, _: Any) -> Effect:
-    return value - {key}, None, ((key, DISCARD), (STRUCTURE, ADD)) if key in value else ((key, DISCARD),)
+    return value - {key}, None, ((key, WRITE), (STRUCTURE, ADD)) if key in value else ((key, READ),)
 
 
 OPERATIONS: dict[tuple[str, str], Callable[[Any, Any, Any], Effect]] = {

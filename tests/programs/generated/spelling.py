@@ -174,9 +174,11 @@ class _Writer:
             for unit in thread.units:
                 self._unit(unit)
         entries = [self._entry(number, thread) for number, thread in enumerate(self.program.threads)]
-        peers = [data for data in self.program.data if data.is_of_peer]
-        made = [self._class("Peer", peers, (), ())] if peers else []
-        own = [data for data in self.program.data if not data.is_of_peer]
+        peers, own, globals_ = (
+            [data for data in self.program.data if data.home == home] for home in ("peer", "store", "module")
+        )
+        made = ["".join(f"{data.name} = {_literal(data.initial)}\n" for data in globals_)] if globals_ else []
+        made += [self._class("Peer", peers, (), ())] if peers else []
         made.append(self._class("Store", own, self.program.locks, self.methods, has_peer=bool(peers)))
         text = "\n\n".join([*made, *self.functions])
         preamble = "".join(needed for mark, needed in _PREAMBLE if mark in text)
@@ -433,7 +435,8 @@ class _Writer:
         return base if key is None else f"{base}[{self._text(function, key)}]"
 
     def _base(self, function: _Function, data: str) -> str:
-        return f"{function.receiver}.{'peer.' if self.data[data].is_of_peer else ''}{data}"
+        home = self.data[data].home
+        return data if home == "module" else f"{function.receiver}.{'peer.' if home == 'peer' else ''}{data}"
 
     def _text(self, function: _Function, expression: Expression) -> str:
         match expression:

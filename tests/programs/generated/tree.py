@@ -71,8 +71,9 @@ class Data:
     name: str
     kind: str
     initial: object
-    is_of_peer: bool = False
-    """It belongs to a second object, which the first one holds."""
+    home: str = "store"
+    """`store`: the shared object; `peer`: a second object, which the first one holds; `module`: a global, which has to
+    be a container. (The recorder logs a global variable after it was read: no scheduler can come before that.)"""
 
 
 # --- statements -------------------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from __future__ import annotations
 import random
 from typing import NamedTuple
 
-from generated.machine import DONE, WRITE, Machine, State
+from generated.machine import ADD, DONE, READ, WRITE, Machine, State
 from generated.tree import Body, For, Program, walk
 
 HARMFUL, BENIGN, ATOMIC = "harmful", "benign", "atomic"
@@ -128,7 +128,7 @@ class Interleavings:
         history, after = node.history, node.after
         for location, mode in touched:
             base = self._locations.setdefault((data, location), len(self._locations)) * 32
-            for other in range(4):
+            for other in (READ, WRITE, ADD):
                 if other == mode and mode != WRITE:
                     continue
                 earlier = history >> (base + other * 8) & 0xFF & ~(1 << unit)

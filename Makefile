@@ -34,9 +34,9 @@ PARALLEL := -n auto --dist worksteal
 test: lint  ## the whole test suite, with lint
 	$(BIN)/python -m pytest $(PARALLEL)
 
-test-long: $(VENV)/installed  ## every checker against the definitions for ten minutes, and the programs with 20 seeds
+test-long: $(VENV)/installed  ## every checker against the definitions for ten minutes, and the programs with 20 seeds and in all forms
 	$(BIN)/python tests/checkers/comparison.py
-	ATOMSAN_SEEDS=20 $(BIN)/python -m pytest $(PARALLEL) tests/programs/test_programs_found.py
+	ATOMSAN_SEEDS=20 $(BIN)/python -m pytest $(PARALLEL) tests/programs/test_programs_found.py tests/programs/test_programs_reformatted.py
 
 test-judging: $(VENV)/installed  ## judging against the truth of 20,000 generated programs, as a table
 	$(BIN)/python tests/programs/generated/table.py

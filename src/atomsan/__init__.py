@@ -13,7 +13,7 @@
     trace.save("t.atomtrace")
     for batch in atomsan.open_trace("t.std").batches(): ...     # a trace too large for memory
     report = atomsan.check("t.std")                     # or a Trace; algorithm="davida", spec="spec.toml", first=True
-    report.verdict, report.serializable, report.violations, report.findings, report.to_dict()
+    print(report); report.verdict, report.findings, report.suspects, report.notes, report.to_dict()
     report = atomsan.sets("t.std", sets={"S": ["x", "y"]}, declared={"m1": ["S"]})      # each atomic set by itself
     result = atomsan.refine(["t.std"]); result.spec     # which regions are atomic, inferred from traces
 

@@ -14,7 +14,8 @@ from atomsan.checkers.results import NO_REGION, Witness
 from atomsan.findings.advice import advice_for, advice_for_cycle
 from atomsan.findings.finding import Finding, InSet, ShownStep, SiteShown, fingerprint, merge_findings
 from atomsan.findings.patterns import CYCLE, pattern_of
-from atomsan.findings.wording import UnexplainedEdgeError, hint, hint_for_cycle, sentences
+from atomsan.findings.shortening import shortened
+from atomsan.findings.wording import UnexplainedEdgeError, hint, hint_for_cycle, meaning, sentences
 from atomsan.trace.events import NO_SITE, TARGET_KIND, Op
 
 if TYPE_CHECKING:
@@ -130,6 +131,7 @@ def _in_sets(step: ShownStep, spanned: Callable[[int], Mapping[str, frozenset[st
 
 
 def _finding(witness: Witness, names: TraceNames, status: Status) -> Finding:
+    witness = shortened(witness)
     steps = names.steps(witness.steps)
     if witness.blamed is None:
         finding = _cycle(steps, witness.count, status)
@@ -160,9 +162,6 @@ def _blamed(
         returns.op,
         same_location=_key(leaves) == _key(returns),
     )
-    meaning = pattern.meaning.format(
-        thread=leaves.thread, other=others[0].thread, location=returns.location, left=leaves.location
-    )
     last = max(steps, key=lambda step: step.event)
     return Finding(
         id=fingerprint(leaves.region or "", locations, [_text(step) for step in (leaves, returns)]),
@@ -175,7 +174,7 @@ def _blamed(
         first_place=last.place,
         witness=tuple(steps),
         span=(out, back),
-        explanation=(*sentences(steps), meaning),
+        explanation=(*sentences(steps), meaning(pattern, steps, (out, back))),
         hint=hint(advice_for(steps, (out, back))),
     )
 

@@ -16,7 +16,8 @@ READ, WRITE = frozenset({"read"}), frozenset({"write"})
 class Pattern:
     """`leaves` and `returns` are the operations of the blamed transaction that others come after, and before.
 
-    `between` are those of the others that touch these two. An empty set stands for any operation.
+    `between` are those of the others that touch these two. An empty set stands for any operation. In `meaning`,
+    `{other}` is the thread that does one of `between`; in `meaning_of_more`, `{others}` are all of them in their order.
     """
 
     name: str
@@ -25,6 +26,8 @@ class Pattern:
     returns: frozenset[str]
     same_location: bool
     meaning: str
+    meaning_of_more: str = ""
+    """The same where several others are in between, one after the other, if that has to be said differently."""
 
 
 PATTERNS: tuple[Pattern, ...] = (
@@ -83,6 +86,8 @@ PATTERNS: tuple[Pattern, ...] = (
         ANY,
         False,
         "{other} comes after one part of what {thread} does and before another: no order of the two explains both.",
+        "{others} come after one part of what {thread} does, one after the other, and before another part of it: no"
+        " order of the {count} explains that.",
     ),
 )
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from atomsan.findings.advice import Advice, CycleAdvice
 from atomsan.findings.finding import ShownStep
+from atomsan.findings.patterns import Pattern
 
 
 class UnexplainedEdgeError(AssertionError):
@@ -34,6 +35,9 @@ EDGES: dict[str, EdgeRule] = {
     "join": EdgeRule(None, "join", "{b} waits for {a} to end ({at_b})."),
     "program-order": EdgeRule(None, None, "{a} comes to {second} ({at_b}) after {first} ({at_a})."),
 }
+
+
+_COUNTS = {3: "three", 4: "four", 5: "five"}
 
 
 def sentence(step: ShownStep, next_step: ShownStep) -> str | None:
@@ -61,6 +65,25 @@ def sentences(steps: Sequence[ShownStep]) -> list[str]:
     """Why each step comes before the next, and the last before the first."""
     pairs = zip(steps, [*steps[1:], *steps[:1]], strict=True)
     return [text for step, next_step in pairs if (text := sentence(step, next_step))]
+
+
+def meaning(pattern: Pattern, steps: Sequence[ShownStep], span: tuple[int, int]) -> str:
+    """What a violation comes to. `span`: the steps that leave the transaction to blame and come back to it."""
+    out, back = span
+    leaves, returns = steps[out], steps[back]
+    between = [steps[(out + 1 + i) % len(steps)] for i in range((back - out - 1) % len(steps))]
+    others = list(dict.fromkeys(step.thread for step in between))
+    touching = (between[0], between[-1])
+    other = next((step for step in touching if step.op in pattern.between), between[0])
+    text = pattern.meaning_of_more if len(others) > 1 and pattern.meaning_of_more else pattern.meaning
+    return text.format(
+        thread=leaves.thread,
+        other=other.thread,
+        others=f"{', '.join(others[:-1])} and {others[-1]}",
+        count=_COUNTS.get(len(others) + 1, str(len(others) + 1)),
+        location=returns.location,
+        left=leaves.location,
+    )
 
 
 def hint(advice: Advice) -> str:

@@ -10,7 +10,6 @@ import numpy as np
 from atomsan.recorder.log.recording import Recording
 from atomsan.recorder.python.language import PYTHON
 from atomsan.trace.events import Batch
-from atomsan.trace.insertions import with_insertions
 from atomsan.trace.trace import Trace
 from atomsan.trace.validation import ValidatedSource
 
@@ -32,7 +31,7 @@ OPS = (
     *("free", "alias", "thread", "exit", "entry", "wait", "woken", "semaphore", "barrier", "arrive", "depart"),
     *("region", "region_end", "block", "block_end", "held", "called", "made", "holds", "field"),
 )
-KEYS = ("none", "field", "index", "hash", "number", "object", "structure", "whole", "elements")
+KEYS = ("none", "field", "index", "hash", "number", "object", "structure", "whole")
 HANDS = ("plain", "item", "permit", "start", "nothing")
 FLAGS = {
     "augmented": 1,
@@ -76,10 +75,6 @@ class BatchList:
 
     def __init__(self) -> None:
         self.batches: list[Batch] = []
-        self.insertions: list[Any] = []
-
-    def insert(self, insertions: Any) -> None:
-        self.insertions.append(insertions)
 
     def write(self, batch: Batch) -> None:
         self.batches.append(batch)
@@ -115,14 +110,13 @@ class Resolved:
         """What comes from now on is another trace."""
         self.recording.restart("another")
         self._sink.batches.clear()
-        self._sink.insertions.clear()
         self.symbols = self.recording.symbols
         self.meta = self.recording.meta
         return self
 
     def batches(self):  # type: ignore[no-untyped-def]
         self.recording.finish()
-        yield from with_insertions(self._sink.batches, self._sink.insertions)
+        yield from self._sink.batches
 
     def trace(self) -> Trace:
         """What came of it; the trace's own validation refuses it if it is not well-formed."""

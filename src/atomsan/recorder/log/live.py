@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from atomsan.trace.events import BATCH_EVENTS
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from atomsan.errors import Place
     from atomsan.recorder.log.recording import Recording
     from atomsan.recorder.log.runner import ProgramRun
@@ -32,9 +30,6 @@ class LiveEvents:
 
     def write(self, batch: Batch) -> None:
         self._found.append(batch)
-
-    def insert(self, insertions: NDArray[Any]) -> None:
-        """The events around these were given out: it is too late for them."""
 
     def idle(self) -> None:
         """What was found is given out when it is wanted, not when it is due."""

@@ -8,9 +8,11 @@ Events are read from an `EventSource` and written to an `EventSink`, in batches.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from atomsan.checkers.flattening import FlatBatch
     from atomsan.checkers.results import Result
     from atomsan.errors import Place
@@ -59,6 +61,10 @@ class EventSink(Protocol):
 
 class LiveSink(EventSink, Protocol):
     """A sink of events that come while a program runs, so that there can be pauses between them."""
+
+    def insert(self, insertions: NDArray[Any]) -> None:
+        """Events that belong between those that were written: rows of `trace.insertions`."""
+        ...
 
     def idle(self) -> None:
         """Nothing comes for now. What `write` holds back, to do it together with more, is done now if it is due."""

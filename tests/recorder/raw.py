@@ -10,6 +10,7 @@ import numpy as np
 from atomsan.recorder.log.recording import Recording
 from atomsan.recorder.python.language import PYTHON
 from atomsan.trace.events import Batch
+from atomsan.trace.insertions import with_insertions
 from atomsan.trace.trace import Trace
 from atomsan.trace.validation import ValidatedSource
 
@@ -31,7 +32,7 @@ OPS = (
     *("free", "alias", "thread", "exit", "entry", "wait", "woken", "semaphore", "barrier", "arrive", "depart"),
     *("region", "region_end", "block", "block_end", "held", "called", "made", "holds", "field"),
 )
-KEYS = ("none", "field", "index", "hash", "number", "object", "structure", "whole")
+KEYS = ("none", "field", "index", "hash", "number", "object", "structure", "whole", "elements")
 HANDS = ("plain", "item", "permit", "start", "nothing")
 FLAGS = {
     "augmented": 1,
@@ -75,6 +76,10 @@ class BatchList:
 
     def __init__(self) -> None:
         self.batches: list[Batch] = []
+        self.insertions: list[Any] = []
+
+    def insert(self, insertions: Any) -> None:
+        self.insertions.append(insertions)
 
     def write(self, batch: Batch) -> None:
         self.batches.append(batch)
@@ -89,8 +94,12 @@ class BatchList:
 class Resolved:
     """A recording that is fed by hand."""
 
-    def __init__(self, definitions: Iterable[list[Any]] = (), directory: str | None = None) -> None:
-        self.recording = Recording(shared=False, ring_bytes=1 << 14, directory=directory, language=PYTHON)
+    def __init__(
+        self, definitions: Iterable[list[Any]] = (), directory: str | None = None, *, keeps_unshared: bool = True
+    ) -> None:
+        self.recording = Recording(
+            shared=False, ring_bytes=1 << 14, directory=directory, language=PYTHON, keeps_unshared=keeps_unshared
+        )
         self._sink = BatchList()
         self.recording.start(self._sink)
         self.symbols = self.recording.symbols
@@ -110,13 +119,14 @@ class Resolved:
         """What comes from now on is another trace."""
         self.recording.restart("another")
         self._sink.batches.clear()
+        self._sink.insertions.clear()
         self.symbols = self.recording.symbols
         self.meta = self.recording.meta
         return self
 
     def batches(self):  # type: ignore[no-untyped-def]
         self.recording.finish()
-        yield from self._sink.batches
+        yield from with_insertions(self._sink.batches, self._sink.insertions)
 
     def trace(self) -> Trace:
         """What came of it; the trace's own validation refuses it if it is not well-formed."""

@@ -35,6 +35,8 @@ EVENT_SCHEMA = pa.schema(
     ]
 )
 
+INSERTION_SCHEMA = pa.schema([pa.field("position", pa.uint64(), nullable=False), *EVENT_SCHEMA])
+
 _ARROW = {str: pa.utf8(), int: pa.uint32()}
 
 # A record batch of names stays far below the 2 GiB that 32-bit offsets can reach.

@@ -1,6 +1,7 @@
 """Reads and writes bundles, the native format: a directory `NAME.atomtrace` of Arrow streams and one JSON file.
 
     events.arrows      thread, op, target, site; LZ4; one record batch a batch
+    insertions.arrows  if there are any: position, thread, op, target, site of events that belong between others
     threads.arrows     one stream for each symbol table; row i is symbol i
     ...
     meta.json          "format": "atomtrace/2", where the trace comes from, and whether it is complete
@@ -16,15 +17,18 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from atomsan.errors import InputError, Place
 from atomsan.trace.arrow import (
     EVENT_SCHEMA,
+    INSERTION_SCHEMA,
     append_symbols,
     check_schema,
     event_record_batch,
@@ -37,6 +41,7 @@ from atomsan.trace.arrow import (
     table_schema,
 )
 from atomsan.trace.events import Batch
+from atomsan.trace.insertions import INSERTION_ROW, with_insertions
 from atomsan.trace.meta import TraceMeta
 from atomsan.trace.regions import was_recorded
 from atomsan.trace.symbols import SYMBOL_KINDS, Symbols
@@ -45,6 +50,7 @@ if TYPE_CHECKING:
     from atomsan.trace.events import SymbolKind
 
 EVENTS = "events.arrows"
+INSERTIONS = "insertions.arrows"
 META = "meta.json"
 
 # The metadata can be large (`holders`). Then it is not written again before this many times the time that writing it
@@ -74,7 +80,8 @@ class BundleWriter:
         self._meta_due = 0.0
         self._written = dict.fromkeys(SYMBOL_KINDS, 0)
         self._write_meta(complete=False)
-        options = pa.ipc.IpcWriteOptions(compression="lz4")
+        self._options = options = pa.ipc.IpcWriteOptions(compression="lz4")
+        self._inserted: pa.ipc.RecordBatchStreamWriter | None = None
         self._files = [pa.OSFile(str(directory / EVENTS), "wb")]
         self._stream = pa.ipc.new_stream(self._files[0], EVENT_SCHEMA, options=options)
         self._tables = {}
@@ -87,6 +94,16 @@ class BundleWriter:
         self._stream.write_batch(event_record_batch(batch))
         self._events += len(batch)
 
+    def insert(self, insertions: Sequence[NDArray[Any]]) -> None:
+        """Events that belong between those that were written."""
+        for rows in insertions:
+            if self._inserted is None:
+                self._files.append(pa.OSFile(str(self._directory / INSERTIONS), "wb"))
+                self._inserted = pa.ipc.new_stream(self._files[-1], INSERTION_SCHEMA, options=self._options)
+            columns = [pa.array(rows[field.name], field.type, safe=False) for field in INSERTION_SCHEMA]
+            self._inserted.write_batch(pa.RecordBatch.from_arrays(columns, schema=INSERTION_SCHEMA))
+            self._events += len(rows)
+
     def flush(self) -> None:
         """Write the symbols and the metadata so far."""
         self._write_symbols()
@@ -96,8 +113,9 @@ class BundleWriter:
     def finish(self) -> None:
         """Write the rest and mark the bundle as complete."""
         self._write_symbols()
-        for stream in (self._stream, *self._tables.values()):
-            stream.close()
+        for stream in (self._stream, *self._tables.values(), self._inserted):
+            if stream is not None:
+                stream.close()
         self.close()
         self._write_meta(complete=self._meta.complete)
 
@@ -139,6 +157,8 @@ class BundleSource:
         self.meta = meta_from_json(content, self.symbols, "bundle", str(directory))
         # Of a bundle that is still being written, only what is there now: later events may use symbols not read here.
         self._events_size = None if self.meta.complete else _size(directory / EVENTS)
+        # before the symbols, which know what these use
+        self._insertions = self._read_insertions()
         if symbols is not None:
             self.symbols = symbols
             return
@@ -148,14 +168,31 @@ class BundleSource:
 
     def batches(self) -> Iterator[Batch]:
         given = 0
-        for batch in self._record_batches(EVENTS, EVENT_SCHEMA):
-            if len(batch):
-                yield Batch(given, *(column.to_numpy() for column in batch.columns))
-                given += len(batch)
+        for batch in with_insertions(self._stored_batches(), self._insertions):
+            yield batch
+            given += len(batch)
         if self.meta.events is not None and given < self.meta.events and not self.meta.warnings:
             self._warn(f"{EVENTS} is cut: {given} of {self.meta.events} events are there")
         if not self.meta.complete and not self.meta.warnings:
             self._warn(f"the recording was cut short: {given} events are there")
+
+    def _stored_batches(self) -> Iterator[Batch]:
+        given = 0
+        for batch in self._record_batches(EVENTS, EVENT_SCHEMA):
+            if len(batch):
+                yield Batch(given, *(column.to_numpy() for column in batch.columns))
+                given += len(batch)
+
+    def _read_insertions(self) -> list[NDArray[Any]]:
+        if not (self._directory / INSERTIONS).exists():
+            return []
+        found = []
+        for batch in self._record_batches(INSERTIONS, INSERTION_SCHEMA):
+            rows = np.empty(len(batch), INSERTION_ROW)
+            for name in INSERTION_SCHEMA.names:
+                rows[name] = batch.column(name).to_numpy()
+            found.append(rows)
+        return found
 
     def place(self, event: int) -> Place:
         return Place(str(self._directory), None, event)

@@ -16,7 +16,8 @@ from atomsan import OutputError
 from atomsan.recorder.log.recording import Recording
 from atomsan.recorder.log.tape import Tape
 from atomsan.recorder.python.language import PYTHON
-from atomsan.trace.events import Batch
+from atomsan.trace.events import NO_SITE, Batch
+from atomsan.trace.insertions import INSERTION_ROW
 from atomsan.trace.meta import TraceMeta
 from atomsan.trace.reading import open_trace
 from atomsan.trace.symbols import Symbols
@@ -194,3 +195,38 @@ def test_trace_of_a_killed_writer_is_readable(tmp_path: Path, after: int) -> Non
     assert [event.target for event in trace.events()] == expected(len(trace) // 1000, 1000)
     assert not trace.meta.complete
     assert trace.meta.warnings
+
+
+INSERTIONS = np.array([(2, 1, 1, 0, NO_SITE), (0, 0, 0, 0, NO_SITE), (2, 0, 1, 0, NO_SITE)], INSERTION_ROW)
+
+
+@pytest.mark.parametrize("most_in_memory", [0, 2, 100])
+def test_insertions_stand_where_they_belong(most_in_memory: int, tmp_path: Path) -> None:
+    trace = atomsan.parse("T1:w(x) T2:w(x) T1:w(x) T2:r(x)")
+    batch = next(iter(trace.batches()))
+    with Tape(trace.symbols, trace.meta, most_in_memory=most_in_memory) as tape:
+        tape.write(batch[:3])
+        tape.flush()
+        tape.insert(INSERTIONS)
+        tape.write(batch[3:])
+        tape.finish()
+        expected = "T1:r(x) T1:w(x) T2:w(x) T2:w(x) T1:w(x) T1:w(x) T2:r(x)"
+        assert Trace.from_source(tape.reopened()).notation() == expected
+        tape.save(tmp_path / "copy.atomtrace")
+        assert tape.events == 7
+    assert Trace.from_source(open_trace(tmp_path / "copy.atomtrace")).notation() == expected
+
+
+def test_insertions_of_a_bundle_that_grows(tmp_path: Path) -> None:
+    trace = atomsan.parse("T1:w(x) T2:w(x) T1:w(x)")
+    batch = next(iter(trace.batches()))
+    tape = Tape(trace.symbols, trace.meta, tmp_path / "run.atomtrace")
+    tape.write(batch)
+    tape.insert(INSERTIONS[:1])
+    tape.flush()
+    assert Trace.from_source(open_trace(tmp_path / "run.atomtrace")).notation() == "T1:w(x) T2:w(x) T2:w(x) T1:w(x)"
+    tape.insert(INSERTIONS[1:])
+    tape.finish()
+    found = Trace.from_source(open_trace(tmp_path / "run.atomtrace"))
+    assert found.notation() == "T1:r(x) T1:w(x) T2:w(x) T2:w(x) T1:w(x) T1:w(x)"
+    assert found.meta.complete

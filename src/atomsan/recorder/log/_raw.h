@@ -85,7 +85,9 @@ enum {
                          * Integers that are their own hash come without a definition of the key */
     KEY_OBJECT = 5,     /* address of an object whose hash is its identity */
     KEY_STRUCTURE = 6,  /* which elements there are, and in which order */
-    KEY_WHOLE = 7       /* a key that cannot be told apart without running the program's code: the whole container */
+    KEY_WHOLE = 7,      /* a key that cannot be told apart without running the program's code: the whole container */
+    KEY_ELEMENTS = 8    /* all elements at once. Of a sequence, those from the lower half of the key up to the upper half,
+                         * which is not one of them; 0xFFFFFFFF: to the end. The structure has a record of its own */
 };
 
 /* What the key of a post or take is: the resolver makes hand-overs of it that order exactly as the primitive does. */

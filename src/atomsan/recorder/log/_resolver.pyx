@@ -35,6 +35,7 @@ include "resolver/threads.pxi"     # from fork to join
 include "resolver/primitives.pxi"  # locks, queues, ...: which one is at an address
 include "resolver/events.pxi"      # what comes out
 include "resolver/symbols.pxi"     # what is new in it
+include "resolver/wholes.pxi"      # accesses to all elements at once
 include "resolver/objects.pxi"     # which object is at an address, which location a key of it is
 include "resolver/naming.pxi"      # how objects and primitives were reached
 include "resolver/regions.pxi"     # what is open
@@ -47,6 +48,7 @@ cdef struct State:
     Program program
     Threads threads
     Objects objects
+    Wholes wholes
     Primitives primitives
     Nodes nodes
     Naming naming
@@ -68,6 +70,7 @@ PRIMITIVE_ROW = np.dtype([
     *(("address", "u8"), ("space", "u8"), ("name", "u4"), ("via", "u4"), ("site", "u4"), ("unused", "u4")),
 ])
 PAIR_ROW = np.dtype([("first", "u4"), ("second", "u4")])
+LATE_ROW = np.dtype([("position", "u8"), *((name, "u4") for name in ("thread", "op", "target", "site"))])
 HAND_ROW = np.dtype([("number", "u8"), ("primitive", "u4"), ("what", "u4")])
 
 
@@ -116,10 +119,12 @@ cdef inline int accesses_as_usual(State *s, const RawRecord *r, Thread *t, uint3
     if not found:
         return 0
     if site == 0:
+        touch(s, r, found)
         put(&s.events, t.symbol, r.op, used_by(&s.table, found, r.thread), NONE)
         return 1
     if site >= s.program.site_count or s.program.sites[site].symbol == NONE:
         return 0
+    touch(s, r, found)
     location = used_by(&s.table, found, r.thread)
     if s.program.sites[site].flags & SITE_FEEDS:
         note(s, r.thread, site, location)
@@ -180,19 +185,23 @@ cdef int step_of_thread(State *s, const RawRecord *r) except -1 nogil:
 
 cdef int access(State *s, const RawRecord *r) except -1 nogil:
     """RAW_READ, RAW_WRITE."""
-    cdef uint32_t location, found = 0, site, region = NONE
+    cdef uint32_t location = NONE, site, region = NONE
     cdef Thread *t = s.threads.rows + r.thread
-    if r.object == 0 or r.key_kind == KEY_NONE or r.key_kind > KEY_WHOLE:
+    cdef RawRecord any_key
+    if r.object == 0 or r.key_kind == KEY_NONE or r.key_kind > KEY_ELEMENTS:
         s.dropped.strange += 1
         return 0
-    if r.key_kind != KEY_OBJECT:
-        found = find(&s.table, r.object, r.key_kind, r.key)
-    location = used_by(&s.table, found, r.thread) if found else location_of(s, r, t)
+    if r.key_kind == KEY_ELEMENTS and is_namespace_at(s, r.object):
+        any_key = r[0]
+        any_key.key_kind, any_key.key = KEY_WHOLE, 0
+        r = &any_key
+    if r.key_kind < KEY_ELEMENTS:
+        location = location_used(s, r, t)
     site = site_symbol(s, r.site)
-    if site != NONE and s.program.sites[r.site].flags & SITE_FEEDS:
+    if r.key_kind < KEY_ELEMENTS and site != NONE and s.program.sites[r.site].flags & SITE_FEEDS:
         note(s, r.thread, r.site, location)
     if t.made:
-        if site != NONE and r.op == RAW_WRITE and s.program.sites[r.site].flags & SITE_MAKES:
+        if location != NONE and site != NONE and r.op == RAW_WRITE and s.program.sites[r.site].flags & SITE_MAKES:
             stored(s, t.made, location)
         t.made = 0
         settle(t)
@@ -201,10 +210,24 @@ cdef int access(State *s, const RawRecord *r) except -1 nogil:
     if region != NONE and r.op == RAW_READ and t.atomics == 0:
         # inside another region it would be none of its own
         open_region(s, r, BY_ASSIGNMENT, region, False, False)
-    emit(s, r.thread, r.op, location, site)
+    if r.key_kind == KEY_ELEMENTS:
+        access_whole(s, r, site)
+    else:
+        emit(s, r.thread, r.op, location, site)
     if region != NONE and r.op == RAW_WRITE:
         end_assignment(s, r, region)
     return 0
+
+
+cdef inline uint32_t location_used(State *s, const RawRecord *r, const Thread *t) except? 0xFFFFFFFF nogil:
+    """The location of an access, which is being made."""
+    cdef uint32_t found = 0
+    if r.key_kind != KEY_OBJECT:
+        found = find(&s.table, r.object, r.key_kind, r.key)
+    if not found:
+        return location_of(s, r, t)
+    touch(s, r, found)
+    return used_by(&s.table, found, r.thread)
 
 
 cdef class Resolver:
@@ -231,6 +254,7 @@ cdef class Resolver:
         free_program(&self.state.program)
         free_threads(&self.state.threads)
         free_objects(&self.state.objects)
+        free_wholes(&self.state.wholes)
         free(self.state.primitives.rows)
         free(self.state.nodes.rows)
         free_symbols(&self.state.symbols)
@@ -366,7 +390,14 @@ cdef class Resolver:
 
     def take(self):
         """(thread, op, target, site): the events since the last time, in columns."""
+        with nogil:
+            fill_points(&self.state)
+        self.state.wholes.given += self.state.events.count
         return taken_events(&self.state.events)
+
+    def take_insertions(self):
+        """Events that belong between those that were taken before, as rows, by the position that they stand before."""
+        return taken_rows(&self.state.wholes.late, LATE_ROW)
 
     def take_symbols(self):
         """What is new in each table since the last time, as rows of numbers."""
@@ -393,4 +424,7 @@ cdef class Resolver:
             + self.state.primitives.pool.room * sizeof(Primitive)
             + self.state.nodes.pool.room * sizeof(Node)
             + self.state.threads.room * sizeof(Thread)
+            + self.state.wholes.pool.room * sizeof(Whole)
+            + self.state.wholes.element_pool.room * sizeof(Element)
+            + self.state.wholes.points.room
         )

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from atomsan.trace.events import BATCH_EVENTS
+from atomsan.trace.insertions import with_insertions
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from atomsan.errors import Place
     from atomsan.recorder.log.recording import Recording
     from atomsan.recorder.log.runner import ProgramRun
@@ -25,11 +28,18 @@ class LiveEvents:
         self.meta = recording.meta
         self._recording = recording
         self._found: list[Batch] = []
+        self._insertions: list[NDArray[Any]] = []
+        # events that were given out, without insertions and with them
+        self._taken_events = self._given = 0
         recording.start(self)
         self._batches = self._all(run)
 
     def write(self, batch: Batch) -> None:
         self._found.append(batch)
+
+    def insert(self, insertions: NDArray[Any]) -> None:
+        """What belongs between events that were given out comes too late."""
+        self._insertions.append(insertions)
 
     def idle(self) -> None:
         """What was found is given out when it is wanted, not when it is due."""
@@ -48,8 +58,11 @@ class LiveEvents:
         yield from self._taken()
 
     def _taken(self) -> list[Batch]:
-        taken = self._found[:]
+        taken = list(with_insertions(self._found, self._insertions, start_at=self._taken_events, first=self._given))
+        self._taken_events += sum(map(len, self._found))
+        self._given += sum(map(len, taken))
         self._found.clear()
+        self._insertions.clear()
         return taken
 
     def place(self, event: int) -> Place:

@@ -245,3 +245,6 @@ class Recording:
             self.stop()
         if len(batch) and self._sink is not None:
             self._sink.write(batch)
+        insertions = self._resolver.take_insertions()
+        if len(insertions) and self._sink is not None:
+            self._sink.insert(insertions)

@@ -8,16 +8,19 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from atomsan.errors import Place
 from atomsan.trace.events import Batch
+from atomsan.trace.insertions import with_insertions
 from atomsan.trace.output_paths import new_directory, output_errors, output_format, prepare_output
 from atomsan.trace.writing import write_trace
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from atomsan.trace.bundle import BundleWriter
     from atomsan.trace.meta import TraceMeta
     from atomsan.trace.symbols import Symbols
@@ -64,6 +67,9 @@ class Tape:
         self._last_flush = clock()
         self._pending: list[Batch] = []
         self._pending_events = 0
+        # all of them, and how many arrays of them are on disk
+        self._insertions: list[NDArray[Any]] = []
+        self._inserted = 0
         # None: too much for memory, it is on disk
         self._kept: list[Batch] | None = []
         self._writer: BundleWriter | None = None
@@ -84,6 +90,10 @@ class Tape:
         else:
             self._flush_if_due()
 
+    def insert(self, insertions: NDArray[Any]) -> None:
+        self._insertions.append(insertions)
+        self.events += len(insertions)
+
     def idle(self) -> None:
         """Nothing comes for now: what came before should not wait for it."""
         self._flush_if_due()
@@ -103,6 +113,10 @@ class Tape:
             if self._writer is not None:
                 with output_errors(str(self._directory)):
                     self._writer.write(batch)
+        if self._writer is not None:
+            with output_errors(str(self._directory)):
+                self._writer.insert(self._insertions[self._inserted :])
+            self._inserted = len(self._insertions)
         if self._kept is not None and self.events > self._most_in_memory:
             self._leave_memory(self._kept)
         if self._writer is not None and not self._is_finished:
@@ -125,7 +139,7 @@ class Tape:
         """The events so far, to be checked. Each call gives a new one."""
         self.flush()
         if self._kept is not None:
-            return _Kept(list(self._kept), self.symbols, self.meta)
+            return _Kept(list(self._kept), list(self._insertions), self.symbols, self.meta)
         from atomsan.trace.bundle import BundleSource
 
         assert self._directory is not None
@@ -174,6 +188,8 @@ class Tape:
             with output_errors(str(self._directory)):
                 for batch in kept:
                     self._writer.write(batch)
+                self._writer.insert(self._insertions)
+            self._inserted = len(self._insertions)
         self._kept = None
 
     def _start_bundle(self, directory: Path) -> None:
@@ -187,13 +203,14 @@ class Tape:
 class _Kept:
     """Batches in memory, as an event source."""
 
-    def __init__(self, batches: list[Batch], symbols: Symbols, meta: TraceMeta) -> None:
+    def __init__(self, batches: list[Batch], insertions: list[NDArray[Any]], symbols: Symbols, meta: TraceMeta) -> None:
         self._batches = batches
+        self._insertions = insertions
         self.symbols = symbols
         self.meta = meta
 
     def batches(self) -> Iterator[Batch]:
-        yield from self._batches
+        yield from with_insertions(self._batches, self._insertions)
 
     def place(self, event: int) -> Place:
         return Place(self.meta.source, None, event)

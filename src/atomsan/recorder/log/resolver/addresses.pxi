@@ -14,6 +14,7 @@ cdef extern from * nogil:
         uint32_t value;
         uint32_t before, after;    /* in the list of its object: a Link of trace/_links.pxd */
         uint8_t kind;
+        uint8_t watch;         /* of a location: see resolver/wholes.pxi */
         uint16_t thread;       /* of a location: the only one that used it, or SHARED */
     } atomsan_entry;
 
@@ -46,6 +47,7 @@ cdef extern from * nogil:
         uint32_t before
         uint32_t after
         uint8_t kind
+        uint8_t watch
         uint16_t thread
     ctypedef struct Slot "atomsan_slot":
         uint32_t tag
@@ -72,6 +74,7 @@ cdef enum:
     AN_OBJECT = 16        # value: its row
     AN_ITEM = 19          # of a queue; value: the last of a circle of nodes
     A_NAMESPACE = 20      # the object at this address is one
+    AN_ELEMENT = 21       # key: the entry of a location; value: its row as an element (`wholes.pxi`)
 
 cdef enum: SHARED = 0xFFFF
 cdef enum: MOST_ENTRIES = 1 << 30
@@ -144,6 +147,7 @@ cdef uint32_t insert(
     entry.address, entry.kind, entry.key, entry.value = address, kind, key, value
     entry.before = entry.after = 0
     entry.thread = SHARED
+    entry.watch = 0
     if first != NULL:
         put_first(&table.entries.before, sizeof(Entry), first, number)
     slot = slots_gap(&table.slots, <uint64_t> tag << 32)

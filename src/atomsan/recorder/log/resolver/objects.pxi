@@ -17,6 +17,8 @@ cdef struct Object:
     uint32_t type
     uint32_t entries      # the first of its list in the address table; 0: none
     uint32_t primitive
+    uint32_t whole        # its row as a container that was accessed as a whole; NONE: it was not
+    uint8_t watch         # of the entries of its elements (`wholes.pxi`)
     uint8_t is_namespace
     uint8_t is_key        # of another object
     uint8_t is_holder     # of another object, by a field that an atomic set goes through
@@ -54,7 +56,8 @@ cdef uint32_t object_at(State *s, uint64_t address) except? 0xFFFFFFFF nogil:
     obj = object_row(s, row)
     s.objects.serial += 1
     obj.address, obj.serial = address, s.objects.serial
-    obj.owner = obj.number = obj.primitive = NONE
+    obj.owner = obj.number = obj.primitive = obj.whole = NONE
+    obj.watch = 0
     obj.type = obj.entries = 0
     obj.is_key = obj.is_holder = False
     obj.is_namespace = s.objects.namespaces.count != 0 and find(&s.table, address, A_NAMESPACE, 0) != 0
@@ -79,7 +82,11 @@ cdef int free_object(State *s, uint64_t address) except -1 nogil:
         found = obj.entries
         if entry_at(&s.table, found).kind == AN_ITEM:
             free_circle(&s.nodes, entry_at(&s.table, found).value)
+        elif entry_at(&s.table, found).kind == AN_ELEMENT:
+            free_element(&s.wholes, entry_at(&s.table, found).value)
         remove(&s.table, found, &obj.entries)
+    if obj.whole != NONE:
+        free_whole(&s.wholes, obj.whole)
     obj.serial = 0
     give_slot(&s.objects.pool, s.objects.rows, sizeof(Object), row)
     return 0
@@ -139,14 +146,17 @@ cdef int make_namespace(State *s, uint32_t row) except -1 nogil:
     return 0
 
 
-cdef int insert_location(
+cdef uint32_t insert_location(
     State *s, uint64_t address, uint8_t kind, uint64_t key, uint32_t value, Object *of, uint32_t thread
-) except -1 nogil:
+) except? 0xFFFFFFFF nogil:
+    """A new entry of a location; returns its number."""
     cdef uint32_t number = insert(&s.table, address, kind, key, value, &of.entries)
+    if of.watch and is_element(entry_at(&s.table, number)):
+        entry_at(&s.table, number).watch = of.watch
     if s.sifting.is_on:
         entry_at(&s.table, number).thread = <uint16_t> min(thread, <uint32_t> SHARED)
         add_pair(&s.sifting.new_entries, number, value)
-    return 0
+    return number
 
 
 cdef uint32_t location_of(State *s, const RawRecord *r, const Thread *t) except? 0xFFFFFFFF nogil:
@@ -176,8 +186,10 @@ cdef uint32_t location_of(State *s, const RawRecord *r, const Thread *t) except?
         value = used_by(&s.table, found, r.thread)
     else:
         value = s.symbols.locations
-        insert_location(s, obj.address, kind, key, value, obj, r.thread)
+        found = insert_location(s, obj.address, kind, key, value, obj, r.thread)
         add_location(s, r, t, row, owner, kind, shown if kind == KEY_IDENTITY else key)
+    if r.op <= RAW_WRITE:
+        touch(s, r, found)
     # the usual access finds it without asking whose namespace this is
     if r.key_kind != KEY_OBJECT and not find(&s.table, r.object, r.key_kind, r.key):
         insert_location(s, r.object, r.key_kind, r.key, value, object_row(s, row), r.thread)

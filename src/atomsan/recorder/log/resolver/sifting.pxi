@@ -188,6 +188,7 @@ cdef void renumber_kept(State *s, const Places *places) noexcept nogil:
     cdef uint32_t place
     cdef size_t i, j
     s.naming.in_use.via = location_place(places, s.naming.in_use.via)
+    renumber_insertions(&s.wholes, places)
     for i in range(s.sifting.new_vias.count):
         p = primitive_row(s, pairs[i].first)
         if p.via == pairs[i].second:

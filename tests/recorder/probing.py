@@ -34,7 +34,7 @@ OPS = {
     12: "thread",
     13: "exit",
 }
-FIELD, INDEX, HASH, NUMBER, OBJECT, STRUCTURE, WHOLE = range(1, 8)
+FIELD, INDEX, HASH, NUMBER, OBJECT, STRUCTURE, WHOLE, ELEMENTS = range(1, 9)
 
 
 class Record(NamedTuple):
@@ -104,12 +104,17 @@ class Log:
                 OBJECT: lambda r: f"[{names.get(r.key, 'object')}]",
                 STRUCTURE: lambda _: "",
                 WHOLE: lambda _: "[*]",
+                ELEMENTS: lambda r: f"[{r.key & 0xFFFFFFFF}:{shown_stop(r.key >> 32)}]",
             }[record.key_kind](record)
             shown.append(f"{OPS[record.op]} {name}{where}")
         return shown
 
     def definitions_of(self, kind: str) -> list[list[Any]]:
         return [message for message in self.definitions if message[0] == kind]
+
+
+def shown_stop(stop: int) -> str:
+    return "" if stop == 0xFFFFFFFF else str(stop)
 
 
 def signed(value: int) -> int:

@@ -420,8 +420,14 @@ def test_items_of_a_sequence() -> None:
     logs("«item»[a, slice(None, 1)]", "read a[0]", [1, 2])
     logs("«item»[a, slice(1, 5)]; «item»[a, slice(1, None)]", "read a[1]; read a; read a[1]; read a", [1, 2])
     logs("«item»[a, slice(-1, 2)]", "read a[1]; read a", [1, 2])
-    logs("«item»[a, slice(None, None, 2)]", "read a[0]; read a[1]; read a", [1, 2])
-    logs("«item»[a, slice(1, 2)] = []", "write a[0]; write a[1]; write a", [1, 2])
+    logs("«item»[a, slice(None, None, 2)]", "read a[0]; read a[2]; read a", [1, 2, 3])
+    logs("«item»[a, slice(None, None, -1)]", "read a[1]; read a[0]; read a", [1, 2])
+    logs("«item»[a, slice(1, 2)] = []", "write a[1]; write a[2]; write a", [1, 2, 3])
+    logs("«item»[a, slice(None, None, -1)] = [3, 4]", "write a[0]; write a[1]; write a", [1, 2])
+    logs("del «item»[a, slice(1, 2)]", "write a[1]; write a[2]; write a", [1, 2, 3])
+    logs("«item»[a, slice(5, 90)]", "read a[5:90]", list(range(100)))
+    logs("«item»[a, slice(5, 90)] = []", "write a[5:]; write a", list(range(100)))
+    logs("«item»[a, slice(90, 4, -1)]", "read a[5:91]; read a", list(range(100)))
 
 
 def test_dictionaries_of_collections() -> None:
@@ -538,7 +544,7 @@ def test_globals_and_closure_variables() -> None:
         (lambda: [1, 2, 3], "«keyed_method pop»[a, 1].pop(1)", "write a[1]; write a[2]; write a"),
         (lambda: [2, 1], "«method sort»[a].sort()", "write a[0]; write a[1]; write a"),
         (lambda: [2, 1], "«method index»[a].index(1)", "read a; read a[0]; read a[1]"),
-        (lambda: list(range(100)), "«method reverse»[a].reverse()", "write a[*]; write a"),
+        (lambda: list(range(100)), "«method reverse»[a].reverse()", "write a[0:]; write a"),
         (lambda: {"k": 1}, "«keyed_method get»[a, 'k'].get('k')", "read a['k']"),
         (dict, "«keyed_method setdefault»[a, 'k'].setdefault('k', 1)", "write a['k']; write a"),
         (lambda: {"k": 1}, "«keyed_method setdefault»[a, 'k'].setdefault('k', 1)", "read a['k']"),

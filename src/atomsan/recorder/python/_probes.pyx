@@ -24,7 +24,8 @@ from libc.string cimport memset
 from atomsan.recorder.python cimport _log
 from atomsan.recorder.python._writer cimport RAW_WHAT, RAW_WORD, State, Thread, put, put_access
 from atomsan.recorder.log._raw cimport (
-    FLAG_AUGMENTED, FLAG_CALLED_BACK, FLAG_CLASS, FLAG_KNOWN, FLAG_RESUMED, KEY_FIELD, KEY_HASH, KEY_INDEX, KEY_NUMBER,
+    FLAG_AUGMENTED, FLAG_CALLED_BACK, FLAG_CLASS, FLAG_KNOWN, FLAG_RESUMED, KEY_ELEMENTS, KEY_FIELD, KEY_HASH, KEY_INDEX,
+    KEY_NUMBER,
     KEY_OBJECT, KEY_STRUCTURE, KEY_WHOLE, RAW_ALIAS, RAW_BEGIN, RAW_END, RAW_FIELD, RAW_HOLDS, RAW_READ, RAW_WRITE,
 )
 from atomsan.recorder.python import key_types
@@ -321,9 +322,13 @@ cdef enum:
     TEXT = 9         # nothing of its own, but methods that read their argument
     PLAIN = 10       # an object that is no container, with a method about its attributes
 
-# Elements that are logged one by one, at most; of a larger container it is the whole.
+# Elements that are logged one by one, at most; more are one record (KEY_ELEMENTS).
 cdef Py_ssize_t MOST = 64
 cdef uint64_t ROOM = 4 * 64 + 8
+# The same for `update`, each key of which is a store, and for iterations, of which each step reads its own element.
+cdef Py_ssize_t MOST_STORES = 4096
+cdef Py_ssize_t MOST_STEPS = 1 << 16
+cdef uint64_t TO_THE_END = 0xFFFFFFFF
 
 
 # One module, so that the compiler can inline across it; one file for each kind of access.

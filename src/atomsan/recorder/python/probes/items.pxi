@@ -102,23 +102,35 @@ cdef PyObject *other_item(Probe *probe, PyObject *obj, PyObject *key) noexcept:
 cdef bint log_slice(Thread *thread, Probe *probe, PyObject *obj, PyObject *key, uint32_t number) noexcept:
     """Reads of the elements of a slice, and of the structure if it decides which these are. False: it is no plain one."""
     cdef Py_ssize_t size = builtin_size(obj)
-    cdef Py_ssize_t start, stop, first, last, step, i
+    cdef Py_ssize_t start, stop, first, last, step, count, i
     if not is_plain_bound((<_Slice *>key).start) or not is_plain_bound((<_Slice *>key).stop):
         return False
     if not is_plain_bound((<_Slice *>key).step) or PySlice_Unpack(key, &start, &stop, &step) < 0:
         PyErr_Clear()
         return False
-    if step != 1:
-        return False
     first, last = start, stop
-    PySlice_AdjustIndices(size, &start, &stop, step)
-    if stop - start > MOST:
-        return False
-    for i in range(start, stop):
-        log_at(thread, probe, RAW_READ, KEY_INDEX, obj, <uint64_t>i, number)
-    if first != start or last != stop:
+    count = PySlice_AdjustIndices(size, &start, &stop, step)
+    if count > MOST:
+        i = start + (count - 1) * step
+        log_range(thread, probe, RAW_READ, obj, number, <uint64_t>min(start, i), <uint64_t>max(start, i) + 1)
+    else:
+        for i in range(count):
+            log_at(thread, probe, RAW_READ, KEY_INDEX, obj, <uint64_t>(start + i * step), number)
+    if first != start or last != stop or step != 1:
         log_structure(thread, probe, RAW_READ, obj, number)
     return True
+
+
+cdef Py_ssize_t slice_start(PyObject *obj, PyObject *key) noexcept:
+    """The first place that a store to a slice can change; 0: not known."""
+    cdef Py_ssize_t start, stop, step
+    if not is_plain_bound((<_Slice *>key).start) or not is_plain_bound((<_Slice *>key).stop):
+        return 0
+    if not is_plain_bound((<_Slice *>key).step) or PySlice_Unpack(key, &start, &stop, &step) < 0:
+        PyErr_Clear()
+        return 0
+    PySlice_AdjustIndices(builtin_size(obj), &start, &stop, step)
+    return start if step > 0 else 0
 
 
 cdef inline bint is_plain_bound(PyObject *bound) noexcept:
@@ -139,7 +151,7 @@ cdef void log_place(Probe *probe, PyObject *obj, PyObject *key, uint32_t number,
             log_structure(thread, probe, RAW_READ, obj, number)
     elif Py_TYPE(key) == &PySlice_Type:
         if op != RAW_READ or not log_slice(thread, probe, obj, key, number):
-            log_elements(thread, probe, op, obj, number, SEQUENCE, 0)
+            log_elements(thread, probe, op, obj, number, SEQUENCE, slice_start(obj, key))
             log_structure(thread, probe, op, obj, number)
     elif Py_TYPE(key) == &PyLong_Type:
         log_structure(thread, probe, RAW_READ, obj, number)
@@ -251,5 +263,7 @@ cdef void log_removal(Probe *probe, PyObject *obj, PyObject *key, uint32_t numbe
     if Py_TYPE(key) == &PyLong_Type and not place_of(obj, key, &place, &is_negative):
         log_structure(thread, probe, RAW_READ, obj, number)
         return
+    if Py_TYPE(key) == &PySlice_Type:
+        place = slice_start(obj, key)
     log_elements(thread, probe, RAW_WRITE, obj, number, SEQUENCE, place)
     log_structure(thread, probe, RAW_WRITE, obj, number)

@@ -28,8 +28,6 @@ cdef PyObject *iterating(Probe *probe, PyObject *obj) noexcept:
         number = _log.type_number(about)
         if number == 0:
             return iterator
-    if shape == VALUES or shape == ITEMS:
-        learn_keys(about, MAPPING)
     return new_steps(probe, iterator, about, number, shape)
 
 
@@ -39,20 +37,37 @@ cdef PyObject *next_step(PyObject *self) noexcept:
     if steps.iterator == NULL:
         return NULL
     if S.on:
+        if steps.shape == VALUES or steps.shape == ITEMS:
+            learn_next_key(steps)
         thread = ready(steps.probe.site, 2)
         if thread != NULL:
             log_step(thread, steps)
     return step_of(steps.iterator)
 
 
+cdef inline void learn_next_key(Steps *steps) noexcept:
+    """See to it that the type of the next key is known when its element is logged."""
+    cdef Py_ssize_t position = steps.position
+    cdef PyObject *key = NULL
+    cdef PyObject *value = NULL
+    if Py_TYPE(steps.container) == &PyDict_Type and PyDict_Next(steps.container, &position, &key, &value):
+        if Py_TYPE(key) != &PyUnicode_Type and not is_number(Py_TYPE(key)) and is_unknown(key):
+            Py_INCREF(key)
+            learn_key(key)
+            Py_DECREF(key)
+
+
 cdef void log_step(Thread *thread, Steps *steps) noexcept:
     """The element that comes next, where the order of the iteration says which; else, and at both ends, the structure.
 
-    Between the ends the reads of elements stand for it: a change of the structure is between the reads at the ends."""
+    Between the ends the reads of elements stand for it: a change of the structure is between the reads at the ends.
+    After very many steps, the rest is read at once."""
     cdef PyObject *key = NULL
     cdef PyObject *value = NULL
     cdef bint has_element = False
-    if steps.steps < MOST:
+    if steps.steps == MOST_STEPS and (steps.shape == SEQUENCE or steps.shape == VALUES or steps.shape == ITEMS):
+        log_range(thread, steps.probe, RAW_READ, steps.container, steps.number, <uint64_t>steps.steps, TO_THE_END)
+    elif steps.steps < MOST_STEPS:
         if steps.shape == SEQUENCE:
             has_element = steps.steps < builtin_size(steps.container)
             if has_element:

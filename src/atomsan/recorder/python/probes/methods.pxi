@@ -39,6 +39,8 @@ cdef void log_steps(
             if other_shape >= KEYS and other_shape <= ITEMS:
                 other = viewed(argument)
                 other_shape = MAPPING
+            if other_shape == MAPPING and (steps & 0x7f) == AT_KEYS and MOST < PyDict_Size(other) <= MOST_STORES:
+                records += <uint64_t>PyDict_Size(other)
     if KEYS <= shape <= ITEMS:
         obj = viewed(obj)
         shape = MAPPING
@@ -46,7 +48,7 @@ cdef void log_steps(
         is_asked = True
         if key.is_loud:
             is_absent = not is_there_aloud(obj, argument, shape)
-    if records == ROOM:
+    if records >= ROOM:
         learn_keys(obj, shape)
         if other != NULL:
             learn_keys(other, other_shape)
@@ -76,7 +78,7 @@ cdef void log_steps(
         elif step == AT_LAST:
             log_last(thread, probe, op, obj, number, shape, argument)
         elif step == AT_KEYS:
-            log_merge(thread, probe, obj, number, other, other_shape)
+            log_merge(thread, probe, obj, number, other, other_shape, <Py_ssize_t>(records - ROOM) + MOST)
         elif step == AT_ARGUMENT:
             if other != NULL and SEQUENCE <= other_shape <= SET:
                 log_structure(thread, probe, op, other, other_number)
@@ -124,7 +126,7 @@ cdef void log_last(
 ) noexcept:
     """The last element, or of a sequence everything from the place that the argument says."""
     cdef Py_ssize_t size, place
-    cdef Py_ssize_t position = 0
+    cdef Py_ssize_t position
     cdef bint is_negative
     cdef PyObject *key = NULL
     cdef PyObject *last = NULL
@@ -141,9 +143,9 @@ cdef void log_last(
             if not place_of(obj, argument, &place, &is_negative):
                 return
         log_elements(thread, probe, op, obj, number, shape, place)
-    elif size > MOST:
-        log_at(thread, probe, op, KEY_WHOLE, obj, 0, number)
     else:
+        # it is not before the place that it would have if nothing had been removed
+        position = size - 1
         while PyDict_Next(obj, &position, &key, &value):
             last = key
         if last != NULL:
@@ -151,15 +153,15 @@ cdef void log_last(
 
 
 cdef void log_merge(
-    Thread *thread, Probe *probe, PyObject *obj, uint32_t number, PyObject *other, uint32_t other_shape
+    Thread *thread, Probe *probe, PyObject *obj, uint32_t number, PyObject *other, uint32_t other_shape, Py_ssize_t room
 ) noexcept:
-    """`update`: a store for each key of the argument."""
+    """`update`: a store for each key of the argument, if there are not more than `room`."""
     cdef Py_ssize_t position = 0
     cdef PyObject *key = NULL
     cdef PyObject *value = NULL
     cdef Key found
     cdef bint is_new = False
-    if other == NULL or other_shape != MAPPING or PyDict_Size(other) > MOST:
+    if other == NULL or other_shape != MAPPING or PyDict_Size(other) > room:
         log_at(thread, probe, RAW_WRITE, KEY_WHOLE, obj, 0, number)
         log_structure(thread, probe, RAW_WRITE, obj, number)
         return

@@ -22,6 +22,14 @@ cdef inline void log_structure(Thread *thread, Probe *probe, uint32_t op, PyObje
     log_at(thread, probe, op, KEY_STRUCTURE, obj, 0, number)
 
 
+cdef inline void log_range(
+    Thread *thread, Probe *probe, uint32_t op, PyObject *obj, uint32_t number, uint64_t start, uint64_t stop
+) noexcept:
+    """All elements in one record; of a sequence those of a range."""
+    start, stop = min(start, TO_THE_END - 1), min(stop, TO_THE_END)
+    log_at(thread, probe, op, KEY_ELEMENTS, obj, start | stop << 32, number)
+
+
 cdef void log_elements(
     Thread *thread, Probe *probe, uint32_t op, PyObject *obj, uint32_t number, uint32_t shape, Py_ssize_t start
 ) noexcept:
@@ -36,7 +44,7 @@ cdef void log_elements(
         return
     size = size_of(obj, shape)
     if size - start > MOST:
-        log_at(thread, probe, op, KEY_WHOLE, obj, 0, number)
+        log_range(thread, probe, op, obj, number, <uint64_t>start, TO_THE_END)
         return
     if shape == SEQUENCE:
         for i in range(start, size):

@@ -110,11 +110,14 @@ def _update(step: ShownStep, graphs: FlowGraphs) -> Node | None:
 
 
 def is_torn(turn: Turn, graphs: FlowGraphs) -> bool:
-    """Whether the turn is inside one update: another came in between its read and its write."""
-    first, last = (_update(step, graphs) for step in turn.ends)
-    is_one = first is not None and first is last and turn.leaves.op == "read" and turn.enters.op == "write"
+    """Whether the turn is inside one update: another wrote between its read and its write."""
+    first, last = (_known(step, graphs) for step in turn.ends)
+    if turn.leaves.op != "read" or turn.enters.op != "write" or first is None or last is None:
+        return False
+    is_one = first.graph is last.graph and _update(turn.enters, graphs) is not None
+    feeds = is_one and (first == last or last.number in first.graph.reached(first.number, explicit=True))
     between = (step for step in (turn.before, turn.after) if step.op == "write")
-    return is_one and any(turn.leaves.number < step.number < turn.enters.number for step in between)
+    return feeds and any(turn.leaves.number < step.number < turn.enters.number for step in between)
 
 
 # ---- literals
@@ -207,5 +210,7 @@ def is_taken_and_put_back(turn: Turn, graphs: FlowGraphs) -> bool:
     if (first.operation or "") not in _TAKING or (last.operation or "") not in _PUTTING or first.target != last.target:
         return False
     one, other = _known(first, graphs), _known(last, graphs)
-    is_known = one is not None and other is not None and one.graph is other.graph
-    return is_known and any(edge.to == other.number for edge in one.graph.edges[one.number])  # type: ignore[union-attr]
+    if one is None or other is None or one.graph is not other.graph:
+        return False
+    uses = one.graph.uses(one.number)
+    return other.number in uses and all(one.graph.nodes[use].kind != "cond" for use in uses)

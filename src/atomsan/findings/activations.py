@@ -110,10 +110,7 @@ def shared(first: Sequence[Activation], last: Sequence[Activation], is_restarted
     """
     count = 0
     for one, other in zip(first, last, strict=False):
-        is_same = one.is_same(other)
-        if not is_same and (is_restarted or not one.goes_on_in(other)):
+        if not one.is_same(other) and (is_restarted or not one.goes_on_in(other)):
             break
         count += 1
-        if not is_same:
-            break
     return SharedActivations(last[count - 1] if count else None, first[count:], last[count:])

@@ -45,6 +45,12 @@ class Node(NamedTuple):
     facts: Mapping[str, Any]
 
     @property
+    def is_operator(self) -> bool:
+        """Whether it makes one value of several."""
+        name = str(self.facts.get("name", ""))
+        return self.kind == "update" or (self.kind == "call" and bool(name) and not name.isidentifier())
+
+    @property
     def passes_on(self) -> bool:
         """Whether it is an operator or another read: its value is made of what reaches it, and nothing else happens."""
         name = str(self.facts.get("name", ""))
@@ -59,6 +65,7 @@ class FlowGraph:
     def __init__(self, content: Mapping[str, Any]) -> None:
         self.nodes = [_node(row) for row in content.get("nodes", ())]
         self.statements: list[list[Any]] = list(content.get("statements", ()))
+        self.loops: list[list[int]] = list(content.get("loops", ()))
         self._edges = content.get("edges", ())
 
     @cached_property
@@ -103,13 +110,22 @@ class FlowGraph:
                     waiting.append(edge.to)
         return frozenset(found)
 
-    def carries(self, source: int, to: int, loop: int) -> bool:
+    def is_step_of(self, node: int, loop: int) -> bool:
+        """Whether a node is the step of a `for` loop: it takes the next element."""
+        statement = self.loops[loop][1] if 0 <= loop < len(self.loops) else -1
+        found = self.nodes[node]
+        is_for = 0 <= statement < len(self.statements) and self.statements[statement][3] in ("For", "AsyncFor")
+        return is_for and found.statement == statement and loop in found.loops
+
+    def carries(self, source: int, to: int, loop: int, *, explicit: bool = False) -> bool:
         """Whether a value goes from one node to another around the loop: from one iteration into a later one."""
         seen: set[tuple[int, bool]] = set()
         waiting = [(source, False)]
         while waiting:
             node, is_around = waiting.pop()
             for edge in self.edges[node]:
+                if explicit and edge.how == CONTROL:
+                    continue
                 state = (edge.to, is_around or loop in edge.carried)
                 if state == (to, True):
                     return True

@@ -21,11 +21,12 @@ from atomsan.findings.finding import merge_findings
 from atomsan.findings.making import placed_in
 from atomsan.findings.reasons import LEVELS, NOBODY, ORDER_ONLY, UNDECIDED, UNSEEN, Reason
 from atomsan.findings.rules import Rules
+from atomsan.findings.surroundings import Pair
 
 if TYPE_CHECKING:
     from atomsan.findings.finding import Finding, ShownStep
     from atomsan.findings.rules import Apart
-    from atomsan.findings.surroundings import Pair, Surroundings
+    from atomsan.findings.surroundings import Surroundings
 
 
 def of_different_objects(one: ShownStep, other: ShownStep) -> bool:
@@ -128,6 +129,6 @@ def _placed(finding: Finding, around: Surroundings | None) -> Finding:
     """The finding in the smallest region that has both local accesses."""
     if around is None or finding.span is None:
         return finding
-    first, last = (around.opened(finding.witness[i].number) for i in finding.span)
-    common = [one for one, other in zip(first, last, strict=False) if one == other]
-    return placed_in(finding, around.region_name(common[-1].region)) if common else finding
+    out, back = (finding.witness[i] for i in finding.span)
+    region = around.innermost(Pair(out.number, back.number, out.target))
+    return finding if region is None else placed_in(finding, around.region_name(region))

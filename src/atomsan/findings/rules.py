@@ -16,6 +16,7 @@ from atomsan.findings.reasons import (
     APPENDS,
     CHECKED_AGAIN,
     CHECKED_UNLOCKED,
+    COLLECTED,
     ENTRY_LOOP,
     ITERATIONS,
     LET_IN,
@@ -109,7 +110,9 @@ class Rules:
     def _doubt(self, turn: Turn, unit: Unit, tie: Tie) -> Reason | None:
         if tie is Tie.NONE and not self._is_tied_elsewhere(turn):
             return NO_FLOW
-        if self._are_apart(turn.enters, turn.leaves):
+        if tie is Tie.COLLECTED:
+            return COLLECTED
+        if self._are_apart(turn.enters, turn.leaves) and not _is_copied(turn, unit, tie):
             return ACROSS
         if facts.is_phase(turn, self._graphs):
             return PHASES
@@ -119,7 +122,8 @@ class Rules:
             return TAKEN
         if tie is not Tie.FLOW and unit.activation.is_iteration:
             return ENTRY_LOOP
-        return LET_IN if tie is Tie.OWN and self._lets_others_in(turn) else None
+        is_loose = tie is Tie.OWN and not unit.graph.joins(unit.first, unit.last)
+        return LET_IN if is_loose and self._lets_others_in(turn) else None
 
     def _is_tied_elsewhere(self, turn: Turn) -> bool:
         """Whether the two locations belong together to others: what they read there flows together."""
@@ -159,3 +163,9 @@ class Rules:
             for step in turn.ends
         ]
         return taken[0] != taken[1]
+
+
+def _is_copied(turn: Turn, unit: Unit, tie: Tie) -> bool:
+    """Whether the value that is read from one object is written to the other."""
+    is_copy = turn.leaves.op == "read" and turn.enters.op == "write" and tie is Tie.FLOW
+    return is_copy and unit.last in unit.graph.reached(unit.first, explicit=True)

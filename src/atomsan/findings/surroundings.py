@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from atomsan.findings.activations import Activation, ActivationFinder, OpenRegion
+from atomsan.findings.activations import Activation, ActivationFinder, OpenRegion, shared
 from atomsan.findings.advice import advice_for, advice_for_cycle
 from atomsan.findings.finding import Finding, Hold
 from atomsan.findings.wording import hint, hint_for_cycle
@@ -123,6 +123,17 @@ class Surroundings:
     def opened(self, event: int) -> list[OpenRegion]:
         """The regions that the thread is in at an event, the innermost last."""
         return self._inside.get(event, [])
+
+    def innermost(self, pair: Pair) -> int | None:
+        """The innermost region around both accesses of a pair. The runs of one generator are one region."""
+        first, last = (self.activations(event) for event in (pair.first, pair.last))
+        if any(one.is_resumed for one in last):
+            unit = shared(first, last, self.is_restarted(pair)).unit
+            if unit is not None and unit.is_resumed:
+                return unit.region
+        opened = zip(self.opened(pair.first), self.opened(pair.last), strict=False)
+        common = [one.region for one, other in opened if one == other]
+        return common[-1] if common else None
 
     def region_name(self, region: int) -> str:
         return self._symbols.regions[region] if self._symbols else ""

@@ -31,6 +31,8 @@ class Tie(StrEnum):
     FLOW = "flow"
     JOINT = "joint"
     OWN = "own"
+    COLLECTED = "collected"
+    """In different iterations, whose results are collected."""
     APART = "apart"
     """In different iterations, and nothing is carried from one to the other."""
     NONE = "none"
@@ -100,7 +102,7 @@ class Ties:
         goes_up = self._goes_up(first, unit.first_inner)
         loop = next((loop for loop in unit.common_loops if loop in advanced), None)
         if loop is not None:
-            return Tie.FLOW if goes_up and unit.graph.carries(unit.first, unit.last, loop) else Tie.APART
+            return self._tie_around(unit, loop, last) if goes_up else Tie.APART
         if goes_up and self._flows(unit, last):
             return Tie.FLOW
         if unit.activation.is_declared or (not unit.first_inner and not unit.last_inner):
@@ -109,9 +111,23 @@ class Ties:
             return Tie.JOINT
         return Tie.NONE
 
+    def _tie_around(self, unit: Unit, loop: int, last: Local) -> Tie:
+        """How accesses in different iterations are tied: by what is carried from one to the other."""
+        graph = unit.graph
+        if graph.is_step_of(unit.first, loop) and unit.first == unit.last:
+            return Tie.FLOW  # the iterator goes on from where it was
+        if graph.carries(unit.first, unit.last, loop):
+            return Tie.FLOW
+        sinks = graph.reached(unit.last, explicit=True) if self._goes_up(last, unit.last_inner) else ()
+        joined = [sink for sink in sinks if graph.carries(unit.first, sink, loop, explicit=True)]
+        if any(graph.nodes[sink].is_operator for sink in joined):
+            return Tie.JOINT
+        return Tie.COLLECTED if any(graph.nodes[sink].kind != "cond" for sink in joined) else Tie.APART
+
     def _flows(self, unit: Unit, last: Local) -> bool:
         """Whether what is at the first node of the unit reaches the last access."""
-        if unit.last not in unit.graph.reached(unit.first):
+        is_update = unit.first == unit.last and unit.graph.nodes[unit.first].kind == "update"
+        if unit.last not in unit.graph.reached(unit.first) and not is_update:
             return False
         is_decided = self._is_controlled(unit.graph, unit.first, unit.last)
         return is_decided or self._goes_down(last, unit.last_inner)

@@ -43,7 +43,7 @@ _GROW_BY = Effect("read argument, write structure")
 _SHIFT = Effect("write elements, write structure")
 _TAKE_FIRST = Effect("write first, write structure")
 _TAKE_LAST = Effect("write last, write structure")
-_MERGE = Effect("write keys")
+_MERGE = Effect("read argument, write keys")
 _READ_BOTH = Effect("read argument, read structure, read elements")
 _KEEP_SOME = Effect("read argument, write elements, write structure")
 
@@ -90,7 +90,8 @@ _QUEUES = ("queue.Queue", "asyncio.Queue")
 METHOD_TABLE: tuple[Method, ...] = (
     Method("append", _SEQUENCES, _GROW, borrows=True, changes="adds place", commutes=(_AT_END,)),
     Method("extend", _SEQUENCES, _GROW_BY, borrows=True, changes="adds place", commutes=(_AT_END,)),
-    Method("clear", _SEQUENCES, _SHIFT, borrows=True, commutes=(_EMPTIED,)),
+    Method("clear", (*_LIST, *_BYTES, *_DEQUE), _SHIFT, borrows=True, commutes=(_EMPTIED,)),
+    Method("clear", _ARRAY, _SHIFT, borrows=True),
     Method("insert", _SEQUENCES, _SHIFT, borrows=True),
     Method("remove", _SEQUENCES, _SHIFT, borrows=True, changes="removes value", commutes=(_AT_END, _AT_FRONT)),
     Method("reverse", _SEQUENCES, _SHIFT, borrows=True),

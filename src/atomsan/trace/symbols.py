@@ -19,7 +19,7 @@ from atomsan.trace.events import MAX_SYMBOLS, TARGET_KIND, Event, Op, SymbolKind
 FIELDS: dict[SymbolKind, dict[str, type]] = {
     "threads": {},
     "locations": {"object": str, "class": str, "field": str, "owner": str},
-    "locks": {"kind": str},
+    "locks": {"kind": str, "reentrant": int},
     "functions": {"summary": str},
     "regions": {"origin": str, "flow": str, "entered": str, "function": int},
     "handovers": {},

@@ -121,7 +121,8 @@ enum {
     FLAG_QUEUE = 16,      /* KEY_STRUCTURE: of a queue. A write is a put or a get, a read is a look at its size */
     FLAG_CALLED_BACK = 32, /* begin: of a function that a library calls back */
     FLAG_KNOWN = 64,      /* RAW_HOLDS: only if the object is known already. A container has its name from its use */
-    FLAG_RESUMED = 128    /* begin: of a generator that runs again */
+    FLAG_RESUMED = 128,   /* begin: of a generator that runs again */
+    FLAG_REENTRANT = 256  /* acquire: of a lock that its holder can acquire again */
 };
 
 #endif

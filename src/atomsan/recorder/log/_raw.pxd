@@ -44,4 +44,4 @@ cdef extern from "../log/_raw.h" nogil:
 
     enum:
         FLAG_AUGMENTED, FLAG_LOOP_LOCK, FLAG_NO_WAIT, FLAG_CLASS, FLAG_QUEUE, FLAG_CALLED_BACK, FLAG_KNOWN,
-        FLAG_RESUMED
+        FLAG_RESUMED, FLAG_REENTRANT

@@ -89,6 +89,8 @@ class SymbolNames:
             kind = "loop" if marks & 1 else "semaphore" if marks & 2 else "lock"
             lock = self._add(self.symbols.locks, self._label(primitive, kind))
             self.symbols.locks.set(lock, "kind", "loop" if marks & 1 else "lock")
+            if marks & 4:
+                self.symbols.locks.set(lock, "reentrant", 1)
         for count, primitive, what in new["handovers"].tolist():
             kind, behind = _HANDS[what]
             label = self._label(primitive, kind)

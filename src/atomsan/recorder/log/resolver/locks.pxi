@@ -1,7 +1,7 @@
 # Locks: the holder of each, and its acquire and release events.
 #
-# State: `holder`, `depth`, `pending`, `last_post`, `mode` and `is_loop` of a primitive (`primitives.pxi`); of a thread
-# the lock that it waits for (`wait_lock`, `pending_...` in `threads.pxi`).
+# State: `holder`, `depth`, `pending`, `last_post`, `mode`, `is_loop` and `is_reentrant` of a primitive (`primitives.pxi`);
+# of a thread the lock that it waits for (`wait_lock`, `pending_...` in `threads.pxi`).
 # Always: a lock has one holder at most, and an acquire comes before its release. If that is not how the program used
 # it, nobody saw some step, or it is no lock: the holder gives it up, or it becomes a hand-over (`mode`).
 
@@ -11,6 +11,8 @@ cdef int acquire_or_delay(State *s, const RawRecord *r) except -1 nogil:
     cdef Primitive *p
     cdef uint32_t count = <uint32_t> min(r.key, <uint64_t> MOST_COUNTED)
     cdef bint is_loop = r.flags & FLAG_LOOP_LOCK != 0
+    if r.flags & FLAG_REENTRANT:
+        primitive_at(s, r.object).is_reentrant = True
     if r.op == RAW_ACQUIRE and t.wait_lock == r.object:
         p = primitive_at(s, r.object)
         if p.holder != r.thread and p.pending == NONE:

@@ -44,6 +44,7 @@ cdef struct Primitive:
     uint8_t departed
     uint8_t is_loop
     uint8_t is_semaphore
+    uint8_t is_reentrant
 
 cdef struct Primitives:
     Primitive *rows
@@ -71,7 +72,7 @@ cdef Primitive *primitive_at(State *s, uint64_t address) except NULL nogil:
     p.via = p.number = p.lock = p.hand = p.start = p.nothing = p.queue_room = p.holder = p.pending = NONE
     p.last_post = p.posts = p.phase = p.waiting = NONE
     p.depth = p.parties = p.arrivals = 0
-    p.mode, p.departed, p.is_loop, p.is_semaphore = AS_LOCK, False, False, False
+    p.mode, p.departed, p.is_loop, p.is_semaphore, p.is_reentrant = AS_LOCK, False, False, False, False
     return p
 
 

@@ -30,7 +30,7 @@ cdef struct Symbols:
     Rows new_locations    # of NewLocation
     Rows new_objects      # of NewObject
     Rows new_primitives   # of NewPrimitive
-    Rows new_locks        # of NewPair: primitive, 1: a loop, 2: a semaphore
+    Rows new_locks        # of NewPair: primitive, 1: a loop, 2: a semaphore, 4: re-entrant
     Rows new_hands        # of NewHand
     Rows new_threads      # raw number
     Rows new_regions      # label
@@ -109,7 +109,7 @@ cdef uint32_t region_symbol(State *s, uint32_t number, bint as_outer, uint16_t f
 cdef uint32_t lock_symbol(State *s, Primitive *p, uint64_t address) except? 0xFFFFFFFF nogil:
     if p.lock == NONE:
         primitive_number(s, p, address)
-        add_pair(&s.symbols.new_locks, p.number, p.is_loop | p.is_semaphore << 1)
+        add_pair(&s.symbols.new_locks, p.number, p.is_loop | p.is_semaphore << 1 | p.is_reentrant << 2)
         p.lock = s.symbols.locks
         s.symbols.locks += 1
     return p.lock

@@ -27,10 +27,13 @@ cdef bint is_held(PyObject *lock) noexcept:
 
 cdef void log_acquired(PyObject *lock, int count) noexcept:
     cdef Primitive *entry = find(lock)
+    cdef uint16_t flags = 0
     if entry == NULL:
         return
     entry.depth += count
-    record_after(RAW_ACQUIRE, KEY_NONE, 0, <uintptr_t>lock, count, current_site())
+    if Py_TYPE(lock) != lock_type and rlock_type != NULL and PyObject_TypeCheck(lock, rlock_type):
+        flags = FLAG_REENTRANT
+    record_after(RAW_ACQUIRE, KEY_NONE, flags, <uintptr_t>lock, count, current_site())
 
 
 cdef void log_released(PyObject *lock, int how_many) noexcept:

@@ -13,6 +13,7 @@ from atomsan.trace.events import NO_SITE
 
 if TYPE_CHECKING:
     from atomsan.checkers.results import Status
+    from atomsan.findings.repair import Repair
 
 Kind = Literal["atomicity", "cycle"]
 
@@ -146,6 +147,8 @@ class Finding:
     """Which steps of the witness leave the transaction to blame and come back to it."""
     explanation: tuple[str, ...] = ()
     hint: str | None = None
+    repair: Repair | None = None
+    """What the hint says, as data, where the trace knows the statements."""
     replay: str | None = None
     found_by: tuple[str, ...] = ()
     """Which methods found it, where a checker has several: `projection`, `pattern 11`."""
@@ -181,6 +184,7 @@ class Finding:
             "outcome": None,
             **({"found_by": list(self.found_by)} if self.found_by else {}),
             **({} if self.why is None else {"why": self.why}),
+            **({"repair": self.repair.to_dict()} if self.repair else {}),
         }
 
 

@@ -65,7 +65,9 @@ class FlowGraph:
     def __init__(self, content: Mapping[str, Any]) -> None:
         self.nodes = [_node(row) for row in content.get("nodes", ())]
         self.statements: list[list[Any]] = list(content.get("statements", ()))
+        """First line, last line, the statement around it or -1, and kind."""
         self.loops: list[list[int]] = list(content.get("loops", ()))
+        """The loop around it, and its statement."""
         self._edges = content.get("edges", ())
 
     @cached_property

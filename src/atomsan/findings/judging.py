@@ -20,6 +20,7 @@ from atomsan.findings.cycles import is_of_data, turns
 from atomsan.findings.finding import merge_findings
 from atomsan.findings.making import placed_in
 from atomsan.findings.reasons import LEVELS, NOBODY, ORDER_ONLY, UNDECIDED, UNSEEN, Reason
+from atomsan.findings.repairing import with_repairs
 from atomsan.findings.rules import Rules
 from atomsan.findings.surroundings import Pair
 
@@ -74,8 +75,10 @@ def pairs_of(findings: Iterable[Finding]) -> Iterator[Pair]:
 def judge(violations: Violations, evidence: Evidence) -> list[Finding]:
     """The findings, then the suspects, then the notes. What is seen in several ways has the strongest level."""
     if evidence.is_ours is None:
-        return _merged(_placed(finding, evidence.around) for finding in violations)
-    return _merged(_judged(violations, evidence, evidence.is_ours))
+        judged = _merged(_placed(finding, evidence.around) for finding in violations)
+    else:
+        judged = _merged(_judged(violations, evidence, evidence.is_ours))
+    return with_repairs(judged, evidence.around) if evidence.around else judged
 
 
 def with_marked(marked: Sequence[Finding], judged: Sequence[Finding], *, is_stopped: bool) -> list[Finding]:

@@ -7,6 +7,7 @@ regions that it is in. For each pair of accesses of one thread: what the thread 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -35,6 +36,8 @@ MOST_BETWEEN = 1 << 17
 MOST_KEPT = 1 << 23
 # So many later reads of what was read first are looked at.
 MOST_READS = 8
+# So many accesses of a location at one site are looked at, to see which locks are held there.
+MOST_SAMPLES = 4
 
 
 class Pair(NamedTuple):
@@ -50,6 +53,14 @@ class Read(NamedTuple):
 
     event: int
     site: int
+
+
+class Access(NamedTuple):
+    """An access of a location of interest, one of a few at its site."""
+
+    event: int
+    site: int
+    thread: int
 
 
 @dataclass
@@ -77,7 +88,15 @@ class Surroundings:
         """The locks that the thread holds, by event."""
         self.writers: dict[int, set[int]] = {location: set() for location in locations}
         """The sites that write to each of the locations of interest, as far as the trace was read."""
+        self.accesses: dict[int, list[Access]] = {location: [] for location in self.writers}
+        """Some accesses of each of these locations at each site, as far as the trace was read."""
+        self.acquired: dict[int, set[int]] = {}
+        """The sites at which each lock was acquired."""
+        self.in_tasks: set[int] = set()
+        """The events of interest that an asyncio task did."""
         self.between: dict[Pair, Between] = {}
+        self._sampled: Counter[int] = Counter()
+        self._started = 0
         self._events = sorted(set(events), reverse=True)  # the next one is the last
         self._pairs = sorted(set(pairs), reverse=True)
         self._running: list[Pair] = []
@@ -93,7 +112,8 @@ class Surroundings:
         self._locks.grow(len(symbols.threads), len(symbols.locks))
         self._open.grow(len(symbols.threads))
         self._collect(batch)
-        self._note_writers(batch)
+        self._note_accesses(batch)
+        self._note_acquires(batch)
         seen = 0
         while self._events and self._events[-1] < batch.first + len(batch):
             event = self._events.pop()
@@ -103,6 +123,8 @@ class Surroundings:
             seen = until
             thread = int(batch.thread[at])
             self.holds[event] = self._holds(thread, symbols)
+            if any(symbols.locks.get(lock, "kind") == "loop" for lock, _ in self._locks.held(thread)):
+                self.in_tasks.add(event)
             self._inside[event] = [OpenRegion(*row) for row in self._open.open(thread)]
         self._advance(batch[seen:])
         return not self._events
@@ -176,14 +198,44 @@ class Surroundings:
         between.reads += reads
         return [read.event for read in reads]
 
-    def _note_writers(self, batch: Batch) -> None:
+    def _note_accesses(self, batch: Batch) -> None:
+        """Keep who writes to the locations of interest, and let some of their accesses be among the events."""
         if not self.writers:
             return
-        writes = np.flatnonzero(batch.op == Op.WRITE)
-        writes = writes[np.isin(batch.target[writes], np.fromiter(self.writers, np.uint32, len(self.writers)))]
-        rows = batch.target[writes].astype(np.uint64) << np.uint64(32) | batch.site[writes]
-        for row in np.unique(rows).tolist():
+        found = np.flatnonzero((batch.op == Op.WRITE) | (batch.op == Op.READ))
+        found = found[np.isin(batch.target[found], np.fromiter(self.writers, np.uint32, len(self.writers)))]
+        rows = batch.target[found].astype(np.uint64) << np.uint64(32) | batch.site[found]
+        for row in np.unique(rows[batch.op[found] == Op.WRITE]).tolist():
             self.writers[row >> 32].add(row & 0xFFFFFFFF)
+        new = [batch.first + at for at in self._samples(batch, found, rows)]
+        if new:
+            self._events = sorted({*self._events, *new}, reverse=True)
+
+    def _samples(self, batch: Batch, found: NDArray[Any], rows: NDArray[Any]) -> list[int]:
+        """The places in the batch of the first and the last access of each location at each site.
+
+        As long as there are threads that were started and not waited for: others are in nobody's way.
+        """
+        others = np.cumsum((batch.op == Op.FORK).astype(np.int64) - (batch.op == Op.JOIN))
+        is_shared = self._started + others[found] > 0
+        self._started += int(others[-1]) if len(others) else 0
+        found, rows = found[is_shared], rows[is_shared]
+        _, firsts = np.unique(rows, return_index=True)
+        _, lasts = np.unique(rows[::-1], return_index=True)
+        places: list[int] = []
+        for number in dict.fromkeys((*firsts.tolist(), *(len(rows) - 1 - lasts).tolist())):
+            row, at = int(rows[number]), int(found[number])
+            if self._sampled[row] < MOST_SAMPLES:
+                self._sampled[row] += 1
+                self.accesses[row >> 32].append(Access(batch.first + at, row & 0xFFFFFFFF, int(batch.thread[at])))
+                places.append(at)
+        return places
+
+    def _note_acquires(self, batch: Batch) -> None:
+        found = np.flatnonzero(batch.op == Op.ACQUIRE)
+        rows = batch.target[found].astype(np.uint64) << np.uint64(32) | batch.site[found]
+        for row in np.unique(rows).tolist():
+            self.acquired.setdefault(row >> 32, set()).add(row & 0xFFFFFFFF)
 
     def _advance(self, batch: Batch) -> None:
         self._locks.advance(batch)

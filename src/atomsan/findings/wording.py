@@ -11,6 +11,7 @@ from typing import NamedTuple
 from atomsan.findings.advice import Advice, CycleAdvice
 from atomsan.findings.finding import ShownStep
 from atomsan.findings.patterns import Pattern
+from atomsan.findings.repair import Repair
 
 
 class UnexplainedEdgeError(AssertionError):
@@ -129,6 +130,79 @@ def hint_for_cycle(advice: CycleAdvice) -> str:
         return f"{advice.common} is held at each of these steps, and released in between: hold it {where}"
     any_or_all = "all" if advice.is_any_held else "any"
     return f"no lock is held at {any_or_all} of these steps: hold one lock {where}"
+
+
+def hint_for_repair(repair: Repair) -> str:
+    """What to do, in the order in which one does it, and what to mind."""
+    if repair.waits:
+        return (
+            f"the unit waits for another thread in between ({repair.waits}), and no lock makes that one step:"
+            " look again after the wait at what was read before it, or end the region before the wait"
+        )
+    parts = [_what_to_hold(repair)]
+    if repair.blocks:
+        lines = ", ".join(map(str, repair.blocks))
+        parts.append(f"the blocks of it at line {lines} become part of the new one")
+    if repair.reentered:
+        parts.append(_reentry(repair))
+    if repair.order:
+        parts.append(f"{repair.order} is taken inside and around it elsewhere: take {repair.order} first in both")
+    if repair.calls:
+        one = len(repair.calls) == 1
+        parts.append(f"{' and '.join(repair.calls)} {'runs' if one else 'run'} under the lock then")
+    if repair.idiom:
+        parts.append(f"or without a lock: {repair.idiom} does it in one step")
+    return "; ".join(parts)
+
+
+def _what_to_hold(repair: Repair) -> str:
+    if repair.dropped:
+        lines = " and ".join(map(str, repair.dropped))
+        what = f"{repair.lock} is let go inside its own block: drop the release and the acquire at line {lines}"
+        what += ", or look again at what was read before"
+        return what + (f", and hold it over {_sections(repair)}" if repair.others else "")
+    sections = _sections(repair)
+    if repair.has_two_objects:
+        return (
+            f"the data of two objects is used together, and each has a {repair.lock} of its own: hold both over"
+            f" {sections}, always in one order (by id(), say), and wherever else the two belong together"
+        )
+    if repair.new is not None:
+        where = f"in {_function(repair.new.method)}" if repair.new.method else "at the top of the module"
+        return f"no lock fits: make one, `{repair.new.name} = {repair.new.made}` {where}, and hold it over {sections}"
+    if not repair.sections:
+        return f"{repair.lock} is held at each of these places in this run: look for another way to them"
+    if repair.unit is None:
+        return f"{repair.lock} is held by the unit, and not by others: hold it over {sections} too"
+    return f"{repair.lock} is not held from the first step to the last: hold it over {sections}"
+
+
+def _sections(repair: Repair) -> str:
+    """The statements by files, and how to write it, once for those who write it alike."""
+    alike: dict[tuple[str, str], list[str]] = {}
+    for one in repair.sections:
+        statement = "async with" if repair.is_task else "with"
+        how = f"`{statement} {one.lock}:`" if one.lock else ""
+        is_stuck = repair.is_task and not one.is_async
+        through = f", in the coroutine that calls {one.function}" if is_stuck else ""
+        alike.setdefault((one.file, how + through), []).append(one.lines)
+    parts = []
+    for (file, how), lines in alike.items():
+        parts.append(f"{' and '.join(dict.fromkeys(lines))} of {file}" + (f" ({how})" if how else ""))
+    return ", and over ".join(parts)
+
+
+def _reentry(repair: Repair) -> str:
+    names = " and ".join(repair.reentered)
+    take = "takes" if len(repair.reentered) == 1 else "take"
+    helpers = f"move what {names} {'does' if take == 'takes' else 'do'} under it to a function that expects it held"
+    if repair.is_task:
+        return f"{names} {take} it too and would wait forever: {helpers}"
+    return f"{names} {take} it too, which deadlocks with a plain Lock: make it an RLock, or {helpers}"
+
+
+def _function(name: str | None) -> str:
+    return (name or "").partition(":")[2]
 
 
 def _span(first: ShownStep, last: ShownStep) -> str:

@@ -1,0 +1,376 @@
+"""Derives the repair of a violation: which lock to hold over which statements, so that the unit is one step.
+
+The lock is the one that is held at the most accesses of the data, or a new one. The statements are whole ones of the
+unit's own code, from that which leads to the first access to that which leads to the last; and whatever else uses the
+data without the lock has to take it too.
+"""
+
+from __future__ import annotations
+
+import builtins
+import keyword
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from atomsan.findings.critical_sections import Statements, statements_around
+from atomsan.findings.cycles import turns
+from atomsan.findings.idioms import idiom
+from atomsan.findings.lock_spelling import LockSpelling
+from atomsan.findings.repair import NewLock, Repair, Section
+from atomsan.findings.surroundings import Pair
+from atomsan.findings.ties import Local, Ties, Unit, advanced_loops
+from atomsan.findings.wording import hint_for_repair
+from atomsan.trace.events import Op
+from atomsan.trace.symbols import class_of
+
+if TYPE_CHECKING:
+    from atomsan.findings.activations import Activation
+    from atomsan.findings.finding import Finding, ShownStep
+    from atomsan.findings.surroundings import Access, Surroundings
+    from atomsan.trace.symbols import Symbols
+
+    _Spell = Callable[[int, Sequence[Sequence[Activation]]], str | None]
+
+_WAITS = frozenset({Op.TAKE, Op.JOIN})
+_QUICK = frozenset(
+    {*dir(builtins), *keyword.kwlist, "join", "format", "append", "get", "items", "keys", "values", "locked", "acquire"}
+)
+# So many calls that would run under the lock are named.
+_MOST_CALLS = 3
+
+
+def with_repairs(findings: Iterable[Finding], around: Surroundings) -> list[Finding]:
+    """The findings with hints that name the lock and the statements, where the trace knows enough for that."""
+    symbols = around.symbols
+    if symbols is None:
+        return list(findings)
+    repairs = Repairs(around, symbols)
+    return [_repaired(finding, repairs) for finding in findings]
+
+
+def _repaired(finding: Finding, repairs: Repairs) -> Finding:
+    repair = repairs.of(finding) if finding.level != "note" else None
+    return replace(finding, repair=repair, hint=hint_for_repair(repair)) if repair else finding
+
+
+@dataclass(frozen=True)
+class _Case:
+    """A violation as it is to be repaired."""
+
+    first: ShownStep
+    last: ShownStep
+    unit: Unit
+    function: int
+    statements: Statements
+    accesses: tuple[Access, ...]
+    """Of the data of the violation, by anyone."""
+    is_task: bool
+
+
+class Repairs:
+    def __init__(self, around: Surroundings, symbols: Symbols) -> None:
+        self._around = around
+        self._symbols = symbols
+        self._ties = Ties(symbols)
+        self._graphs = self._ties.graphs
+        self._spelling = LockSpelling(symbols, self._graphs, around.acquired)
+
+    def of(self, finding: Finding) -> Repair | None:
+        """None where the flow of the unit is not known, or nobody is to blame."""
+        case = self._case(finding)
+        if case is None:
+            return None
+        lock = self._best_lock(case)
+        repair = self._with_lock(case, lock) if lock is not None else self._with_new_lock(case)
+        return replace(
+            repair,
+            is_task=case.is_task,
+            waits=self._wait(case),
+            calls=self._calls(case, repair),
+            idiom=idiom(case.first, case.last, case.unit, self._around.writers, self._graphs),
+        )
+
+    # ---- the case
+
+    def _case(self, finding: Finding) -> _Case | None:
+        ends = _torn(finding)
+        if ends is None or any(step.op not in ("read", "write") or step.holds is None for step in ends):
+            return None
+        first, last = (Local(site=step.at, around=self._around.activations(step.number)) for step in ends)
+        unit = self._ties.unit(first, last)
+        if unit is None or unit.activation.function is None:
+            return None
+        targets = dict.fromkeys(step.target for step in finding.witness if step.op in ("read", "write"))
+        accesses = tuple(one for target in targets for one in self._around.accesses.get(target, ()))
+        pair = Pair(ends[0].number, ends[1].number, ends[0].target)
+        nodes = [unit.first, unit.last, *self._nodes_beside(unit, accesses)]
+        found = statements_around(unit.graph, nodes, self._advanced(pair, unit))
+        is_task = ends[0].number in self._around.in_tasks
+        return found and _Case(ends[0], ends[1], unit, unit.activation.function, found, accesses, is_task)
+
+    def _advanced(self, pair: Pair, unit: Unit) -> frozenset[int]:
+        if not unit.common_loops:
+            return frozenset()
+        events = self._around.own_events(pair, unit.activation, self._graphs)
+        return frozenset() if events is None else advanced_loops(unit.graph, events)
+
+    def _nodes_beside(self, unit: Unit, accesses: Sequence[Access]) -> Iterator[int]:
+        """The nodes of the same data in the unit's own code: a check before the first access belongs to it."""
+        loops = unit.graph.nodes[unit.first].loops
+        for access in accesses:
+            place = self._graphs.place(access.site)
+            if place is None or place.function != unit.activation.function or not self._is_shared(access):
+                continue
+            if unit.graph.nodes[place.node].loops == loops:
+                yield place.node
+
+    def _is_shared(self, access: Access) -> bool:
+        """Whether an access may come between others: not in a constructor, nor before and after all the work."""
+        around = self._around.activations(access.event)
+        inner = around[-1].function if around else None
+        return inner is not None and not self._name(inner).endswith(("__init__", "__new__", "__post_init__"))
+
+    def _name(self, function: int) -> str:
+        return self._symbols.functions[function].partition(" #")[0].partition(":")[2]
+
+    # ---- the lock
+
+    def _best_lock(self, case: _Case) -> int | None:
+        """The lock that is held at the most places that use the data."""
+        counts: Counter[str] = Counter()
+        places = {(one.site, hold.lock) for one in case.accesses for hold in self._around.holds.get(one.event, ())}
+        counts.update(lock for _, lock in places)
+        counts.update(hold.lock for step in (case.first, case.last) for hold in step.holds or ())
+        for name, _ in counts.most_common():
+            lock = self._symbols.locks.find(name)
+            if lock is not None and (not case.is_task or self._is_of_tasks(lock)):
+                return lock
+        return None
+
+    def _is_of_tasks(self, lock: int) -> bool:
+        return any(one.is_async for one in self._spelling.acquires(lock))
+
+    def _with_lock(self, case: _Case, lock: int) -> Repair:
+        name = self._symbols.locks[lock]
+        since = [next((hold.since for hold in step.holds or () if hold.lock == name), None) for step in _ends(case)]
+        others = tuple(
+            self._others(case, name, lambda function, chains: self._spelling.spelled(lock, function, chains))
+        )
+        repair = Repair(lock=name, others=others)
+        if self._is_of_another(case, name):
+            unit = self._section(case.function, case.statements, None, case.unit.activation)
+            return Repair(lock=_kind_of_lock(name), unit=unit, has_two_objects=True)
+        if since[0] is not None and since[0] == since[1]:
+            return repair
+        spelled = self._spelling.spelled(lock, case.function, (case.unit.first_inner, case.unit.last_inner))
+        dropped = self._let_go(case, lock)
+        blocks = self._blocks(case, lock)
+        return replace(
+            repair,
+            unit=None if dropped else self._section(case.function, case.statements, spelled, case.unit.activation),
+            dropped=dropped,
+            blocks=() if dropped else blocks,
+            reentered=() if self._symbols.locks.get(lock, "reentrant") else tuple(self._reentered(case, lock)),
+            order=self._order(case, name),
+        )
+
+    def _is_of_another(self, case: _Case, lock: str) -> bool:
+        """Whether some use the data under the lock of another object of the same class."""
+        for access in case.accesses:
+            names = [hold.lock for hold in self._around.holds.get(access.event, ())]
+            if lock not in names and _kind_of_lock(lock) in map(_kind_of_lock, names):
+                return True
+        return False
+
+    def _with_new_lock(self, case: _Case) -> Repair:
+        functions = {case.function, *(one.function for one in self._groups(case, None))}
+        owner = self._owner(case, functions)
+        name = "_lock" if owner is None else "self._lock"
+        others = tuple(self._others(case, None, lambda function, chains: name))
+        unit = self._section(case.function, case.statements, name, case.unit.activation)
+        is_nested = any(self._is_inside(case, one) for one in self._groups(case, None))
+        kind = "asyncio.Lock()" if case.is_task else "threading.RLock()" if is_nested else "threading.Lock()"
+        return Repair(lock=name, new=NewLock(kind, name, owner), unit=unit, others=others)
+
+    def _owner(self, case: _Case, functions: set[int]) -> str | None:
+        """The constructor of the object that has all the data, if only methods of its class use it."""
+        data = {step.data for step in _ends(case)}
+        of = (data.pop() or "") if len(data) == 1 else ""
+        kind = class_of(of) if class_of(of) != of else ""  # the data of a class is nobody's own
+        classes = {self._spelling.class_of(function) for function in functions}
+        method = f"{classes.pop()}.__init__" if len(classes) == 1 else ""
+        is_class = bool(kind) and method.endswith(f"{kind.rpartition('.')[2]}.__init__")
+        if not is_class or self._symbols.functions.find(method) is None:
+            return None
+        return method if all(self._spelling.has_receiver(function) for function in functions) else None
+
+    # ---- statements
+
+    def _section(self, function: int, found: Statements, lock: str | None, activation: Activation) -> Section:
+        file = self._symbols.sites.get(self._site_in(function), "file") or "?"
+        return Section(
+            file, self._name(function), found.first_line, found.last_line, lock, self._is_coroutine(activation)
+        )
+
+    def _site_in(self, function: int) -> int:
+        owners = self._symbols.sites.columns.get("owner", ())
+        return next((site for site, owner in enumerate(owners) if owner == function), 0)
+
+    def _is_coroutine(self, activation: Activation) -> bool:
+        """Whether it was awaited, or runs as a task of its own."""
+        place = self._graphs.place(activation.called_at)
+        if place is None or place.function == activation.function:
+            return True
+        graph = self._graphs.of(place.function)
+        names = {place.node, *graph.reached(place.node, explicit=True)} if graph else set()
+        return any(graph.nodes[one].facts.get("name") == "await" for one in names) if graph else False
+
+    def _groups(self, case: _Case, lock: str | None) -> Iterator[_Group]:
+        """By function and loop: what uses the data without the lock, outside the unit's statements."""
+        groups: dict[tuple[int, tuple[int, ...]], _Group] = {}
+        for access in case.accesses:
+            if lock is not None and any(hold.lock == lock for hold in self._around.holds.get(access.event, ())):
+                continue
+            around = self._around.activations(access.event)
+            place = self._graphs.place(access.site)
+            if not self._is_shared(access) or place is None or place.function != around[-1].function:
+                continue
+            graph = self._graphs.of(place.function)
+            if graph is None or self._is_in_statements(case, access, around):
+                continue
+            key = (place.function, graph.nodes[place.node].loops)
+            group = groups.setdefault(key, _Group(place.function, [], around))
+            group.nodes.append(place.node)
+        yield from groups.values()
+
+    def _is_in_statements(self, case: _Case, access: Access, around: Sequence[Activation]) -> bool:
+        """Whether the unit's statements lead to an access, whoever executes them."""
+        sites = [*(one.called_at for one in around[1:]), access.site]
+        for activation, site in zip(around, sites, strict=True):
+            place = self._graphs.place(site)
+            if activation.function == case.function and place and place.function == case.function:
+                lines = statements_around(case.unit.graph, [place.node])
+                if lines and case.statements.has_line(lines.first_line):
+                    return True
+        return False
+
+    def _others(self, case: _Case, lock: str | None, spell: _Spell) -> Iterator[Section]:
+        for group in self._groups(case, lock):
+            graph = self._graphs.of(group.function)
+            found = statements_around(graph, group.nodes) if graph else None
+            if found:
+                yield self._section(group.function, found, spell(group.function, ()), group.around[-1])
+
+    def _is_inside(self, case: _Case, group: _Group) -> bool:
+        """Whether a function that has to take the lock is called by the unit's statements, or calls the unit."""
+        called = {one.function for one in (*case.unit.first_inner, *case.unit.last_inner)}
+        return group.function in called | set(self._called(case)) or any(
+            one.function == case.function for one in group.around
+        )
+
+    # ---- what to mind
+
+    def _rows(self, case: _Case) -> Iterator[tuple[int, int, int]]:
+        between = self._around.between.get(Pair(case.first.number, case.last.number, case.first.target))
+        return iter(()) if between is None else iter(between.rows())
+
+    def _called(self, case: _Case) -> Iterator[int]:
+        """The functions that run between the accesses, and those that the accesses are in, below the unit."""
+        yield from (one.function for one in (*case.unit.first_inner, *case.unit.last_inner) if one.function is not None)
+        for op, target, _ in self._rows(case):
+            function = self._symbols.regions.get(target, "function") if op == Op.BEGIN else None
+            if function is not None and function != case.function:
+                yield function
+
+    def _line(self, site: int, case: _Case) -> int | None:
+        """The line of a site, if it is in the unit's statements."""
+        line = self._symbols.sites.get(site, "line")
+        place = self._graphs.place(site)
+        is_own = place is not None and place.function == case.function and line is not None
+        return line if is_own and case.statements.has_line(line) else None
+
+    def _blocks(self, case: _Case, lock: int) -> tuple[int, ...]:
+        lines = (self._line(one.site, case) for one in self._spelling.acquires(lock) if one.is_block)
+        return tuple(sorted({line for line in lines if line is not None}))
+
+    def _let_go(self, case: _Case, lock: int) -> tuple[int, ...]:
+        """The lines at which the unit lets the lock go and takes it again, inside a block that is around both."""
+        first, last = (self._around.lock_blocks(step.number) for step in _ends(case))
+        if not first or not last or first[-1] not in last:
+            return ()
+        lines: set[int] = set()
+        for op, target, site in self._rows(case):
+            if op in (Op.RELEASE, Op.ACQUIRE) and target == lock:
+                line = self._line(site, case)
+                if line is None:
+                    return ()
+                lines.add(line)
+        return tuple(sorted(lines))
+
+    def _reentered(self, case: _Case, lock: int) -> Iterator[str]:
+        called = set(self._called(case))
+        for function in dict.fromkeys(one.function for one in self._spelling.acquires(lock)):
+            if function in called:
+                yield self._name(function)
+
+    def _order(self, case: _Case, lock: str) -> str | None:
+        """A lock that is acquired inside the statements, and held around this one elsewhere."""
+        inside = {self._symbols.locks[target] for op, target, _ in self._rows(case) if op == Op.ACQUIRE} - {lock}
+        for holds in self._around.holds.values():
+            names = [hold.lock for hold in holds]
+            if lock in names and (found := inside & set(names[: names.index(lock)])):
+                return found.pop()
+        return None
+
+    def _wait(self, case: _Case) -> str | None:
+        for op, _, site in self._rows(case):
+            if op in _WAITS:
+                known = self._symbols.sites.site(site) if site < len(self._symbols.sites) else None
+                return f"{known.file}:{known.line}" if known and known.file else "some point"
+        return None
+
+    def _calls(self, case: _Case, repair: Repair) -> tuple[str, ...]:
+        """The calls in the statements that may take long or do anything; not the locked calls themselves."""
+        if repair.unit is None:
+            return ()
+        ends = {case.unit.first, case.unit.last}
+        found: dict[str, None] = {}
+        for number, node in enumerate(case.unit.graph.nodes):
+            name = str(node.facts.get("name", ""))
+            if node.kind != "call" or number in ends or node.passes_on or name in _QUICK or not name.isidentifier():
+                continue
+            lines = statements_around(case.unit.graph, [number])
+            if lines and case.statements.has_line(lines.first_line) and lines.first_line >= repair.unit.first:
+                found[f"{name}() (line {lines.first_line})"] = None
+        return tuple(found)[:_MOST_CALLS]
+
+
+def _kind_of_lock(name: str) -> str:
+    """`Account.lock` of `Account.lock (Account #2)`."""
+    return name.partition(" (")[0].partition(" #")[0]
+
+
+def _torn(finding: Finding) -> tuple[ShownStep, ShownStep] | None:
+    """The two accesses that others come between: of the unit to blame, or else of another one in the cycle."""
+    found = turns(finding)
+    if finding.span is not None:
+        blamed = {finding.witness[i].number for i in finding.span}
+        found.sort(key=lambda turn: not blamed >= {step.number for step in turn.ends})
+    for turn in found:
+        first, last = turn.ends
+        if any(first.number < step.number < last.number for step in (turn.before, turn.after)):
+            return first, last
+    return found[0].ends if found else None
+
+
+@dataclass(frozen=True)
+class _Group:
+    function: int
+    nodes: list[int]
+    around: Sequence[Activation]
+
+
+def _ends(case: _Case) -> tuple[ShownStep, ShownStep]:
+    return case.first, case.last

@@ -66,7 +66,10 @@ def _make(lines: list[str], made: str, name: str, method: str | None) -> None:
         at, indent = max(imports), ""
     else:
         wanted = method.partition(":")[2]
-        body = next(function.body for name, function in _functions(tree) if name == wanted)
+        body = next(function.body for full, function in _functions(tree) if full == wanted)
+        # as the hint says
+        slot = name.rpartition(".")[2]
+        lines[:] = [re.sub(r"(__slots__ = \()", rf'\1"{slot}", ', line) for line in lines]
         at, indent = body[0].lineno - 1, _indent(lines[body[0].lineno - 1])
     lines.insert(at, f"{indent}{name} = {made}")
     module = made.partition(".")[0]

@@ -7,6 +7,7 @@ Where the hint is mechanical (hold this lock over these lines), the racy program
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,8 @@ from repairing import NotMechanicalError, repaired
 # `make test-long` asks for more.
 SEEDS = int(os.environ.get("ATOMSAN_SEEDS", "2"))
 
-# At least so many of the hints are mechanical, out of those for programs whose bug shows with these seeds.
-MECHANICAL = 0.8
+# What was mended may show what else is wrong in the same statements.
+MOST_ROUNDS = 3
 
 BY_HAND = {
     name: reason.strip()
@@ -36,17 +37,24 @@ def test_followed_hint_removes_the_violation(path: Path, tmp_path: Path) -> None
     if found is None:
         pytest.skip("the bug does not show with these seeds")
     seed, finding = found
-    assert finding["hint"]
-    try:
-        text = repaired(path.read_text(), finding.get("repair") or {"mechanical": False}, path.name)
-    except NotMechanicalError as error:
-        assert path.stem in BY_HAND, f"{error}: {finding['hint']}"
-        return
-    fixed = tmp_path / path.name
-    fixed.write_text(text)
-    after = outcome_of(fixed, seed, tmp_path)
-    left = [one for level in ("finding", "suspect") for one in after.by_level[level] if shape(one) == shape(finding)]
-    assert not left, f"{finding['hint']}\n{text}"
+    wanted = shape(finding)
+    now = path
+    for _ in range(MOST_ROUNDS):
+        assert finding["hint"]
+        try:
+            text = repaired(now.read_text(), finding.get("repair") or {"mechanical": False}, path.name)
+        except NotMechanicalError as error:
+            assert path.stem in BY_HAND, f"{error}: {finding['hint']}"
+            return
+        now = tmp_path / path.name
+        now.write_text(text)
+        after = outcome_of(now, seed, tmp_path)
+        left = [one for level in ("finding", "suspect") for one in after.by_level[level] if shape(one) == wanted]
+        if not left:
+            assert path.stem not in BY_HAND, "take it off the list"
+            return
+        finding = left[0]
+    pytest.fail(f"{finding['hint']}\n{text}")
 
 
 def first_seen(path: Path, directory: Path) -> tuple[int, dict[str, Any]] | None:
@@ -62,7 +70,13 @@ def first_seen(path: Path, directory: Path) -> tuple[int, dict[str, Any]] | None
 
 
 def shape(finding: dict[str, Any]) -> tuple[str, frozenset[tuple[str, str, str]]]:
-    """What stays the same when lines move: the function, and what each step does where."""
+    """What stays the same when lines move: the function to repair, and what each step does to which data."""
     function = finding["region"].partition(":")[2].partition("/")[0]
+    torn = (finding.get("repair") or {}).get("function") or function
     steps = ((step["op"], step["location"], (step["site"] or {}).get("text", "")) for step in finding["witness"])
-    return function, frozenset((op, location.partition("[")[0].partition(" (")[0], text) for op, location, text in steps)
+    return torn, frozenset((op, without_numbers(location), text) for op, location, text in steps)
+
+
+def without_numbers(location: str) -> str:
+    """A location without the object and the index, which differ from run to run."""
+    return re.sub(r"\[\d+\]", "[...]", location.partition(" (")[0])

@@ -52,7 +52,9 @@ class LockSpelling:
         for chain in inner:
             if found := self._through(lock, function, chain):
                 return found
-        return None
+        owner, _, field = self._symbols.locks[lock].partition(" (")[0].partition(" #")[0].rpartition(".")
+        is_own = bool(owner) and self.class_of(function).partition(":")[2] == owner and field.isidentifier()
+        return f"{_RECEIVER}.{field}" if is_own and self.has_receiver(function) else None
 
     def has_receiver(self, function: int) -> bool:
         """Whether it is a method with a `self`."""

@@ -50,8 +50,10 @@ class Repair:
     """What else uses the data without the lock."""
     blocks: tuple[int, ...] = ()
     """The lines in the unit's statements with blocks of the very lock, which become parts of the new one."""
+    let_go: str | None = None
+    """Where the lock is let go inside a block of it."""
     dropped: tuple[int, ...] = ()
-    """The lines at which the lock is let go and taken again, inside a block of it."""
+    """The lines of the unit that do that, and take it again. None if functions do that it calls."""
     reentered: tuple[str, ...] = ()
     """The functions called in these statements that take the lock themselves, if a thread cannot take it twice."""
     has_two_objects: bool = False
@@ -75,7 +77,7 @@ class Repair:
     def is_mechanical(self) -> bool:
         """Whether the words can be followed without thinking: hold this lock over these lines."""
         return (
-            bool(self.sections or self.dropped)
+            bool(self.dropped if self.let_go else self.sections)
             and self.waits is None
             and self.order is None
             and not self.has_two_objects

@@ -41,18 +41,18 @@ _QUICK = frozenset(
 _MOST_CALLS = 3
 
 
-def with_repairs(findings: Iterable[Finding], around: Surroundings) -> list[Finding]:
+def with_repairs(findings: Sequence[Finding], around: Surroundings) -> list[Finding]:
     """The findings with hints that name the lock and the statements, where the trace knows enough for that."""
     symbols = around.symbols
     if symbols is None:
         return list(findings)
-    repairs = Repairs(around, symbols)
-    return [_repaired(finding, repairs) for finding in findings]
-
-
-def _repaired(finding: Finding, repairs: Repairs) -> Finding:
-    repair = repairs.of(finding) if finding.level != "note" else None
-    return replace(finding, repair=repair, hint=hint_for_repair(repair)) if repair else finding
+    repairs = Repairs(around, symbols).of([finding for finding in findings if finding.level != "note"])
+    return [
+        replace(finding, repair=repairs[finding.id], hint=hint_for_repair(repairs[finding.id]))
+        if finding.id in repairs
+        else finding
+        for finding in findings
+    ]
 
 
 @dataclass(frozen=True)
@@ -63,6 +63,10 @@ class _Case:
     last: ShownStep
     unit: Unit
     function: int
+    nodes: frozenset[int]
+    """What the unit does to the data, in its own code."""
+    loops: frozenset[int]
+    """The loops that the lock must be held over as a whole."""
     statements: Statements
     accesses: tuple[Access, ...]
     """Of the data of the violation, by anyone."""
@@ -77,11 +81,20 @@ class Repairs:
         self._graphs = self._ties.graphs
         self._spelling = LockSpelling(symbols, self._graphs, around.acquired)
 
-    def of(self, finding: Finding) -> Repair | None:
-        """None where the flow of the unit is not known, or nobody is to blame."""
-        case = self._case(finding)
-        if case is None:
-            return None
+    def of(self, findings: Sequence[Finding]) -> dict[str, Repair]:
+        """By the ids of the findings. Without those whose flow is not known."""
+        cases = {finding.id: case for finding in findings if (case := self._case(finding))}
+        alike: dict[tuple[int, str], list[_Case]] = {}
+        for finding in findings:
+            if finding.id in cases:
+                alike.setdefault((cases[finding.id].function, finding.level), []).append(cases[finding.id])
+        return {
+            finding.id: self._repair(_joined(cases[finding.id], alike[cases[finding.id].function, finding.level]))
+            for finding in findings
+            if finding.id in cases
+        }
+
+    def _repair(self, case: _Case) -> Repair:
         lock = self._best_lock(case)
         repair = self._with_lock(case, lock) if lock is not None else self._with_new_lock(case)
         return replace(
@@ -105,10 +118,14 @@ class Repairs:
         targets = dict.fromkeys(step.target for step in finding.witness if step.op in ("read", "write"))
         accesses = tuple(one for target in targets for one in self._around.accesses.get(target, ()))
         pair = Pair(ends[0].number, ends[1].number, ends[0].target)
-        nodes = [unit.first, unit.last, *self._nodes_beside(unit, accesses)]
-        found = statements_around(unit.graph, nodes, self._advanced(pair, unit))
+        nodes = frozenset((unit.first, unit.last, *self._nodes_beside(unit, accesses)))
+        if ends[0].at == ends[1].at and ends[0].op == ends[1].op and not unit.common_loops:
+            # one place in the code cannot do it twice: one of the sites is not exact
+            nodes = frozenset(number for number, node in enumerate(unit.graph.nodes) if node.kind != "param")
+        loops = self._advanced(pair, unit)
+        found = statements_around(unit.graph, nodes, loops)
         is_task = ends[0].number in self._around.in_tasks
-        return found and _Case(ends[0], ends[1], unit, unit.activation.function, found, accesses, is_task)
+        return found and _Case(*ends, unit, unit.activation.function, nodes, loops, found, accesses, is_task)
 
     def _advanced(self, pair: Pair, unit: Unit) -> frozenset[int]:
         if not unit.common_loops:
@@ -162,18 +179,27 @@ class Repairs:
         if self._is_of_another(case, name):
             unit = self._section(case.function, case.statements, None, case.unit.activation)
             return Repair(lock=_kind_of_lock(name), unit=unit, has_two_objects=True)
-        if since[0] is not None and since[0] == since[1]:
+        if since[0] is not None and since[0] == since[1] and not self._is_left_out(case, name):
             return repair
         spelled = self._spelling.spelled(lock, case.function, (case.unit.first_inner, case.unit.last_inner))
-        dropped = self._let_go(case, lock)
-        blocks = self._blocks(case, lock)
+        if sites := self._let_go(case, lock):
+            lines = [self._line(site, case) for site in sites]
+            dropped = () if None in lines else tuple(sorted({line for line in lines if line is not None}))
+            return replace(repair, let_go=self._shown(sites[0]), dropped=dropped)
         return replace(
             repair,
-            unit=None if dropped else self._section(case.function, case.statements, spelled, case.unit.activation),
-            dropped=dropped,
-            blocks=() if dropped else blocks,
+            unit=self._section(case.function, case.statements, spelled, case.unit.activation),
+            blocks=self._blocks(case, lock),
             reentered=() if self._symbols.locks.get(lock, "reentrant") else tuple(self._reentered(case, lock)),
             order=self._order(case, name),
+        )
+
+    def _is_left_out(self, case: _Case, lock: str) -> bool:
+        """Whether the very statements of the unit use the data without the lock at other times."""
+        return any(
+            all(hold.lock != lock for hold in self._around.holds.get(access.event, ()))
+            and self._is_in_statements(case, access, self._around.activations(access.event))
+            for access in case.accesses
         )
 
     def _is_of_another(self, case: _Case, lock: str) -> bool:
@@ -295,25 +321,36 @@ class Repairs:
         lines = (self._line(one.site, case) for one in self._spelling.acquires(lock) if one.is_block)
         return tuple(sorted({line for line in lines if line is not None}))
 
-    def _let_go(self, case: _Case, lock: int) -> tuple[int, ...]:
-        """The lines at which the unit lets the lock go and takes it again, inside a block that is around both."""
+    def _let_go(self, case: _Case, lock: int) -> list[int]:
+        """The sites at which the lock is let go and taken again, inside a block that is around both accesses."""
         first, last = (self._around.lock_blocks(step.number) for step in _ends(case))
-        if not first or not last or first[-1] not in last:
-            return ()
-        lines: set[int] = set()
-        for op, target, site in self._rows(case):
-            if op in (Op.RELEASE, Op.ACQUIRE) and target == lock:
-                line = self._line(site, case)
-                if line is None:
-                    return ()
-                lines.add(line)
-        return tuple(sorted(lines))
+        if not first or not last or (first[-1] not in last and last[-1] not in first):
+            return []
+        steps = (Op.RELEASE, Op.ACQUIRE)
+        return [site for op, target, site in self._rows(case) if op in steps and target == lock]
+
+    def _shown(self, site: int) -> str:
+        known = self._symbols.sites.site(site) if site < len(self._symbols.sites) else None
+        return f"{known.file}:{known.line}" if known and known.file else "some point"
 
     def _reentered(self, case: _Case, lock: int) -> Iterator[str]:
+        """The functions below the unit that take the lock, and those above it that call it with the lock held."""
         called = set(self._called(case))
         for function in dict.fromkeys(one.function for one in self._spelling.acquires(lock)):
-            if function in called:
+            if function in called and function != case.function:
                 yield self._name(function)
+        yield from dict.fromkeys(self._holding_callers(case, self._symbols.locks[lock]))
+
+    def _holding_callers(self, case: _Case, lock: str) -> Iterator[str]:
+        for access in case.accesses:
+            around = self._around.activations(access.event)
+            own = next((one for one in around if one.function == case.function), None)
+            held = next((hold.since for hold in self._around.holds.get(access.event, ()) if hold.lock == lock), None)
+            if own is None or held is None or held > own.since:
+                continue
+            callers = [one for one in around if one.since < held and one.function is not None]
+            if callers and callers[-1].function is not None:
+                yield self._name(callers[-1].function)
 
     def _order(self, case: _Case, lock: str) -> str | None:
         """A lock that is acquired inside the statements, and held around this one elsewhere."""
@@ -327,8 +364,7 @@ class Repairs:
     def _wait(self, case: _Case) -> str | None:
         for op, _, site in self._rows(case):
             if op in _WAITS:
-                known = self._symbols.sites.site(site) if site < len(self._symbols.sites) else None
-                return f"{known.file}:{known.line}" if known and known.file else "some point"
+                return self._shown(site)
         return None
 
     def _calls(self, case: _Case, repair: Repair) -> tuple[str, ...]:
@@ -345,6 +381,18 @@ class Repairs:
             if lines and case.statements.has_line(lines.first_line) and lines.first_line >= repair.unit.first:
                 found[f"{name}() (line {lines.first_line})"] = None
         return tuple(found)[:_MOST_CALLS]
+
+
+def _joined(case: _Case, alike: Iterable[_Case]) -> _Case:
+    """The case with the others of its function that are about data of the same object: one lock mends all of them."""
+    same = [one for one in alike if one.first.data == case.first.data and one.last.data == case.last.data]
+    if case.unit.activation.is_iteration:
+        return case  # a round of a loop may do several things
+    nodes = frozenset[int]().union(*(one.nodes for one in same))
+    loops = frozenset[int]().union(*(one.loops for one in same))
+    accesses = tuple(dict.fromkeys(access for one in same for access in one.accesses))
+    found = statements_around(case.unit.graph, nodes, loops)
+    return replace(case, nodes=nodes, loops=loops, statements=found, accesses=accesses) if found else case
 
 
 def _kind_of_lock(name: str) -> str:

@@ -156,10 +156,10 @@ def hint_for_repair(repair: Repair) -> str:
 
 
 def _what_to_hold(repair: Repair) -> str:
-    if repair.dropped:
-        lines = " and ".join(map(str, repair.dropped))
-        what = f"{repair.lock} is let go inside its own block: drop the release and the acquire at line {lines}"
-        what += ", or look again at what was read before"
+    if repair.let_go:
+        how = f"drop lines {' and '.join(map(str, repair.dropped))}" if repair.dropped else "do not let it go there"
+        what = f"{repair.lock} is let go inside its own block, at {repair.let_go}: {how},"
+        what += " or look again afterwards at what was read before"
         return what + (f", and hold it over {_sections(repair)}" if repair.others else "")
     sections = _sections(repair)
     if repair.has_two_objects:
@@ -168,7 +168,9 @@ def _what_to_hold(repair: Repair) -> str:
             f" {sections}, always in one order (by id(), say), and wherever else the two belong together"
         )
     if repair.new is not None:
-        where = f"in {_function(repair.new.method)}" if repair.new.method else "at the top of the module"
+        where = "at the top of the module"
+        if repair.new.method:
+            where = f"in {_function(repair.new.method)} (and in its `__slots__`, if the class has them)"
         return f"no lock fits: make one, `{repair.new.name} = {repair.new.made}` {where}, and hold it over {sections}"
     if not repair.sections:
         return f"{repair.lock} is held at each of these places in this run: look for another way to them"

@@ -1,0 +1,235 @@
+"""Hints of recorded programs: which lock, over which whole statements, and what to mind. One small program each."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from atomsan.findings.critical_sections import statements_around
+from atomsan.findings.flow_graph import FlowGraph
+from atomsan.findings.repair import NewLock, Repair, Section
+from atomsan.findings.wording import hint_for_repair
+
+HERE = Section("a.py", "Account.add", 5, 7, "self.lock")
+
+
+@pytest.mark.parametrize(
+    ("repair", "hint"),
+    [
+        (
+            Repair(lock="Account.lock", unit=HERE),
+            "Account.lock is not held from the first step to the last: hold it over lines 5 to 7 of a.py"
+            " (`with self.lock:`)",
+        ),
+        (
+            Repair(lock="Account.lock", others=(HERE, HERE._replace(first=9, last=9))),
+            "Account.lock is held by the unit, and not by others: hold it over lines 5 to 7 and line 9 of a.py"
+            " (`with self.lock:`) too",
+        ),
+        (
+            Repair(lock="_lock", new=NewLock("threading.Lock()", "_lock", None), unit=HERE._replace(lock="_lock")),
+            "no lock fits: make one, `_lock = threading.Lock()` at the top of the module,"
+            " and hold it over lines 5 to 7 of a.py (`with _lock:`)",
+        ),
+        (
+            Repair(lock="Account.lock", unit=HERE, reentered=("Account.get",), calls=("load() (line 6)",)),
+            "Account.lock is not held from the first step to the last: hold it over lines 5 to 7 of a.py"
+            " (`with self.lock:`); Account.get takes it too, which deadlocks with a plain Lock: make it an RLock,"
+            " or move what Account.get does under it to a function that expects it held;"
+            " load() (line 6) runs under the lock then",
+        ),
+        (
+            Repair(lock="Account.lock", unit=HERE, is_task=True),
+            "Account.lock is not held from the first step to the last: hold it over lines 5 to 7 of a.py"
+            " (`async with self.lock:`, in the coroutine that calls Account.add)",
+        ),
+        (
+            Repair(lock="Account.lock", let_go="a.py:6", dropped=(6, 7)),
+            "Account.lock is let go inside its own block, at a.py:6: drop lines 6 and 7,"
+            " or look again afterwards at what was read before",
+        ),
+        (
+            Repair(lock="Account.lock", unit=HERE, waits="a.py:6"),
+            "the unit waits for another thread in between (a.py:6), and no lock makes that one step:"
+            " look again after the wait at what was read before it, or end the region before the wait",
+        ),
+        (
+            Repair(lock="Account.lock", unit=HERE, idiom="setdefault(key, value)"),
+            "Account.lock is not held from the first step to the last: hold it over lines 5 to 7 of a.py"
+            " (`with self.lock:`); or without a lock: setdefault(key, value) does it in one step",
+        ),
+    ],
+)
+def test_words_of_a_repair(repair: Repair, hint: str) -> None:
+    assert hint_for_repair(repair) == hint
+
+
+@pytest.mark.parametrize(
+    "repair",
+    [
+        Repair(lock="a", unit=HERE, waits="a.py:6"),
+        Repair(lock="a", unit=HERE, order="b"),
+        Repair(lock="a", unit=HERE._replace(lock=None)),
+        Repair(lock="a", unit=HERE, is_task=True),
+        Repair(lock="a", unit=HERE._replace(is_async=True), is_task=True, reentered=("f",)),
+        Repair(lock="a", let_go="a.py:6"),
+        Repair(lock="a", unit=HERE, has_two_objects=True),
+        Repair(lock="a"),
+    ],
+)
+def test_what_needs_thought_is_not_mechanical(repair: Repair) -> None:
+    assert not repair.is_mechanical
+
+
+def graph(statements: list[list[Any]], nodes: list[tuple[int, list[list[int]]]]) -> FlowGraph:
+    rows = [{"k": "read", "s": statement, "l": [], "arms": arms} for statement, arms in nodes]
+    return FlowGraph({"nodes": rows, "statements": statements, "loops": [[-1, 0]]})
+
+
+# if:1 (2, 3) else (5)
+BRANCH = [[1, 5, -1, "If"], [2, 2, 0, "Assign"], [3, 3, 0, "Expr"], [5, 5, 0, "Return"], [6, 6, -1, "Return"]]
+
+
+@pytest.mark.parametrize(
+    ("nodes", "lines"),
+    [
+        ([(1, [[0, 0]]), (2, [[0, 0]])], (2, 3)),
+        ([(0, []), (1, [[0, 0]])], (1, 5)),
+        ([(1, [[0, 0]]), (3, [[0, 1]])], (1, 5)),
+        ([(2, [[0, 0]]), (4, [])], (1, 6)),
+        ([(2, [[0, 0]]), (2, [[0, 0]])], (3, 3)),
+    ],
+)
+def test_statements_are_whole_and_of_one_block(
+    nodes: list[tuple[int, list[list[int]]]], lines: tuple[int, int]
+) -> None:
+    found = statements_around(graph(BRANCH, nodes), range(len(nodes)))
+    assert found is not None
+    assert (found.first_line, found.last_line) == lines
+
+
+def test_loop_is_taken_as_a_whole() -> None:
+    loop = graph([[1, 3, -1, "For"], [2, 2, 0, "Assign"]], [(1, [])])
+    found = statements_around(loop, [0], [0])
+    assert found is not None
+    assert (found.first_line, found.last_line) == (1, 3)
+
+
+# ---- from a program to its repair
+
+
+def repair_of(tmp_path: Path, body: str, seeds: int = 6) -> dict[str, Any]:
+    """The first finding's repair, with its hint, in a program with `work()` to be done by two threads."""
+    program, report = tmp_path / "app.py", tmp_path / "app.json"
+    program.write_text(textwrap.dedent(body))
+    for seed in range(seeds):
+        command = [sys.executable, "-m", "atomsan", "run", "-q", "--noise", "--seed", str(seed), "-o", str(report)]
+        subprocess.run([*command, str(program)], capture_output=True, check=False, timeout=120)
+        for finding in json.loads(report.read_text())["findings"]:
+            if "repair" in finding:
+                found: dict[str, Any] = finding["repair"] | {"hint": finding["hint"]}
+                return found
+    raise AssertionError("nothing was found")
+
+
+THREADS = """
+    threads = [threading.Thread(target=work) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+"""
+
+BANK = """
+    import threading
+
+    class Account:
+        def __init__(self):
+            self.lock = threading.{lock}()
+            self.balance = 0
+
+        def get(self):
+            with self.lock:
+                return self.balance
+
+        def set(self, balance):
+            with self.lock:
+                self.balance = balance
+
+    account = Account()
+
+    def deposit(amount):
+        balance = account.get()
+        account.set(balance + amount)
+
+    def work():
+        for _ in range(60):
+            deposit(1)
+"""
+
+
+@pytest.mark.parametrize(("lock", "is_reentered"), [("Lock", True), ("RLock", False)])
+def test_lock_of_the_called_methods_is_spelled_by_their_receiver(tmp_path: Path, lock: str, is_reentered: bool) -> None:
+    repair = repair_of(tmp_path, BANK.format(lock=lock) + THREADS)
+    (section,) = repair["sections"]
+    assert (section["lock"], section["first"], section["last"]) == ("account.lock", 20, 21)
+    assert repair["reentrant"] is is_reentered
+    assert repair["mechanical"]
+
+
+def test_check_then_insert_has_an_idiom(tmp_path: Path) -> None:
+    body = """
+    import threading
+
+    made = {}
+
+    def make(key, value):
+        if key not in made:
+            made[key] = value
+
+    def drop(key):
+        made.pop(key, None)
+
+    def work():
+        for i in range(200):
+            make(i % 3, i)
+            drop(i % 3)
+    """
+    assert "setdefault(key, value) does it in one step" in repair_of(tmp_path, body + THREADS)["hint"]
+
+
+def test_tasks_get_a_lock_of_asyncio(tmp_path: Path) -> None:
+    body = """
+    import asyncio
+
+    class Account:
+        def __init__(self):
+            self.balance = 0
+
+        async def deposit(self):
+            balance = self.balance
+            await asyncio.sleep(0)
+            self.balance = balance + 1
+
+    account = Account()
+
+    async def worker():
+        for _ in range(20):
+            await account.deposit()
+
+    async def main():
+        await asyncio.gather(worker(), worker())
+
+    asyncio.run(main())
+    """
+    repair = repair_of(tmp_path, body)
+    assert repair["new"] == {"made": "asyncio.Lock()", "name": "self._lock", "method": "app:Account.__init__"}
+    assert repair["mechanical"]
+    assert "`async with self._lock:`" in repair["hint"]
+    assert "sleep() (line 10) runs under the lock then" in repair["hint"]

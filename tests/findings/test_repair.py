@@ -51,7 +51,7 @@ HERE = Section("a.py", "Account.add", 5, 7, "self.lock")
         ),
         (
             Repair(lock="Account.lock", let_go="a.py:6", dropped=(6, 7)),
-            "Account.lock is let go inside its own block, at a.py:6: drop lines 6 and 7,"
+            "Account.lock is let go in between, at a.py:6: drop lines 6 and 7,"
             " or look again afterwards at what was read before",
         ),
         (
@@ -75,6 +75,7 @@ def test_words_of_a_repair(repair: Repair, hint: str) -> None:
     [
         Repair(lock="a", unit=HERE, waits="a.py:6"),
         Repair(lock="a", unit=HERE, order="b"),
+        Repair(lock="a", unit=HERE, acquires=(6,)),
         Repair(lock="a", unit=HERE._replace(lock=None)),
         Repair(lock="a", unit=HERE, is_task=True),
         Repair(lock="a", unit=HERE._replace(is_async=True), is_task=True, reentered=("f",)),

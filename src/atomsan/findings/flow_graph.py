@@ -78,6 +78,10 @@ class FlowGraph:
             found[source].append(FlowEdge(to, how, frozenset(carried[0] if carried else ())))
         return found
 
+    def sources(self, node: int, how: str) -> list[int]:
+        """The nodes that lead to this one directly, in this way."""
+        return [one for one, edges in enumerate(self.edges) if any(e.to == node and e.how == how for e in edges)]
+
     @cached_property
     def into(self) -> list[list[FlowEdge]]:
         """By node: what leads to it. The node of such an edge is where it comes from."""

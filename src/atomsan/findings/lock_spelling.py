@@ -108,7 +108,24 @@ class LockSpelling:
         graph = self._graphs.of(place.function) if place else None
         if graph is None or place is None:
             return False
-        return not any(edge.to == place.node and edge.how == RECEIVER for edges in graph.edges for edge in edges)
+        sources = graph.sources(place.node, RECEIVER)
+        return all(
+            graph.nodes[one].kind == "read"
+            and graph.nodes[one].statement == graph.nodes[place.node].statement
+            and not graph.sources(one, RECEIVER)
+            for one in sources
+        )
+
+    def is_in_lambda(self, activation: Activation) -> bool:
+        """Whether the call of an activation stands in a lambda: it runs where that is called."""
+        normal = self._symbols.sites.get(activation.called_at, "normal")
+        lambdas = [node for node in ast.walk(_parsed(normal)) if isinstance(node, ast.Lambda)]
+        method = self._symbols.functions[activation.function or 0].partition(" #")[0].rpartition(".")[2]
+        return any(
+            isinstance(node, ast.Attribute | ast.Name) and method == getattr(node, "attr", getattr(node, "id", ""))
+            for one in lambdas
+            for node in ast.walk(one)
+        )
 
     def _receiver(self, activation: Activation) -> str | None:
         """The object that the method of an activation was called on, as the caller spells it."""

@@ -50,8 +50,10 @@ class Repair:
     """What else uses the data without the lock."""
     blocks: tuple[int, ...] = ()
     """The lines in the unit's statements with blocks of the very lock, which become parts of the new one."""
+    acquires: tuple[int, ...] = ()
+    """The lines in the unit's statements that take the very lock in other ways than by a block of it."""
     let_go: str | None = None
-    """Where the lock is let go inside a block of it."""
+    """Where the lock is let go, to be taken again: inside a block of it, or by statements of its own."""
     dropped: tuple[int, ...] = ()
     """The lines of the unit that do that, and take it again. None if functions do that it calls."""
     reentered: tuple[str, ...] = ()
@@ -80,6 +82,7 @@ class Repair:
             bool(self.dropped if self.let_go else self.sections)
             and self.waits is None
             and self.order is None
+            and not self.acquires
             and not self.has_two_objects
             and not (self.is_task and self.reentered)
             and all(section.lock is not None for section in self.sections)

@@ -119,6 +119,10 @@ class Repairs:
         accesses = tuple(one for target in targets for one in self._around.accesses.get(target, ()))
         pair = Pair(ends[0].number, ends[1].number, ends[0].target)
         nodes = frozenset((unit.first, unit.last, *self._nodes_beside(unit, accesses)))
+        for node, inner in ((unit.first, unit.first_inner), (unit.last, unit.last_inner)):
+            if inner and self._spelling.is_in_lambda(inner[0]):
+                reached = unit.graph.reached(node, explicit=True)
+                nodes |= {one for one in reached if unit.graph.nodes[one].kind == "call"}
         if ends[0].at == ends[1].at and ends[0].op == ends[1].op and not unit.common_loops:
             # one place in the code cannot do it twice: one of the sites is not exact
             nodes = frozenset(number for number, node in enumerate(unit.graph.nodes) if node.kind != "param")
@@ -183,13 +187,12 @@ class Repairs:
             return repair
         spelled = self._spelling.spelled(lock, case.function, (case.unit.first_inner, case.unit.last_inner))
         if sites := self._let_go(case, lock):
-            lines = [self._line(site, case) for site in sites]
-            dropped = () if None in lines else tuple(sorted({line for line in lines if line is not None}))
-            return replace(repair, let_go=self._shown(sites[0]), dropped=dropped)
+            return replace(repair, let_go=self._shown(sites[0]), dropped=self._dropped(case, sites))
         return replace(
             repair,
             unit=self._section(case.function, case.statements, spelled, case.unit.activation),
-            blocks=self._blocks(case, lock),
+            blocks=self._blocks(case, lock, is_block=True),
+            acquires=self._blocks(case, lock, is_block=False),
             reentered=() if self._symbols.locks.get(lock, "reentrant") else tuple(self._reentered(case, lock)),
             order=self._order(case, name),
         )
@@ -317,17 +320,34 @@ class Repairs:
         is_own = place is not None and place.function == case.function and line is not None
         return line if is_own and case.statements.has_line(line) else None
 
-    def _blocks(self, case: _Case, lock: int) -> tuple[int, ...]:
-        lines = (self._line(one.site, case) for one in self._spelling.acquires(lock) if one.is_block)
+    def _blocks(self, case: _Case, lock: int, *, is_block: bool) -> tuple[int, ...]:
+        """The lines in the unit's statements that take the lock, by `with` blocks of it or in other ways."""
+        acquires = (one for one in self._spelling.acquires(lock) if one.is_block is is_block)
+        lines = (self._line(one.site, case) for one in acquires)
         return tuple(sorted({line for line in lines if line is not None}))
 
     def _let_go(self, case: _Case, lock: int) -> list[int]:
-        """The sites at which the lock is let go and taken again, inside a block that is around both accesses."""
-        first, last = (self._around.lock_blocks(step.number) for step in _ends(case))
-        if not first or not last or (first[-1] not in last and last[-1] not in first):
-            return []
+        """The sites at which the lock is let go and taken again: inside a block that is around both accesses, or by
+        statements of their own, between two others that take it and let it go."""
         steps = (Op.RELEASE, Op.ACQUIRE)
-        return [site for op, target, site in self._rows(case) if op in steps and target == lock]
+        sites = [site for op, target, site in self._rows(case) if op in steps and target == lock]
+        first, last = (self._around.lock_blocks(step.number) for step in _ends(case))
+        is_inside = bool(first and last) and (first[-1] in last or last[-1] in first)
+        return sites if is_inside or self._dropped(case, sites) else []
+
+    def _dropped(self, case: _Case, sites: Sequence[int]) -> tuple[int, ...]:
+        """The lines of these sites, if they are statements of one block of the unit's own code."""
+        lines: set[int] = set()
+        blocks: set[tuple[str, int]] = set()
+        for site in sites:
+            line, place = self._line(site, case), self._graphs.place(site)
+            if line is None or place is None:
+                return ()
+            statement = case.unit.graph.nodes[place.node].statement
+            around, kind = case.unit.graph.statements[statement][2:4] if statement >= 0 else (-1, "")
+            lines.add(line)
+            blocks.add((str(kind), int(around)))
+        return tuple(sorted(lines)) if len(blocks) == 1 and blocks.pop()[0] == "Expr" else ()
 
     def _shown(self, site: int) -> str:
         known = self._symbols.sites.site(site) if site < len(self._symbols.sites) else None

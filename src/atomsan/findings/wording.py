@@ -143,6 +143,11 @@ def hint_for_repair(repair: Repair) -> str:
     if repair.blocks:
         lines = ", ".join(map(str, repair.blocks))
         parts.append(f"the blocks of it at line {lines} become part of the new one")
+    if repair.acquires:
+        lines = ", ".join(map(str, repair.acquires))
+        parts.append(
+            f"it is taken at line {lines} of them: take it once, before the first, and let it go after the last"
+        )
     if repair.reentered:
         parts.append(_reentry(repair))
     if repair.order:
@@ -158,7 +163,7 @@ def hint_for_repair(repair: Repair) -> str:
 def _what_to_hold(repair: Repair) -> str:
     if repair.let_go:
         how = f"drop lines {' and '.join(map(str, repair.dropped))}" if repair.dropped else "do not let it go there"
-        what = f"{repair.lock} is let go inside its own block, at {repair.let_go}: {how},"
+        what = f"{repair.lock} is let go in between, at {repair.let_go}: {how},"
         what += " or look again afterwards at what was read before"
         return what + (f", and hold it over {_sections(repair)}" if repair.others else "")
     sections = _sections(repair)

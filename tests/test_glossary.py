@@ -20,6 +20,7 @@ from atomsan.checkers.registry import CHECKERS
 from atomsan.checkers.results import Edge
 from atomsan.config.table import OPTIONS
 from atomsan.findings import finding, patterns, report
+from atomsan.findings.repair import NewLock, Repair, Section
 from atomsan.source import spec
 from atomsan.trace import regions, symbols
 from atomsan.trace.events import Op
@@ -53,7 +54,7 @@ def full_report() -> dict[str, Any]:
     facts = {name: one._replace(is_capped=True) for name, one in (checked.sets or {}).items()}
     full = replace(
         checked,
-        notes=[replace(checked.findings[0], why="a reason")],
+        notes=[replace(checked.findings[0], why="a reason", repair=full_repair())],
         findings=[],
         suspects=checked.findings,
         program=report.ProgramFacts(0, None),
@@ -64,6 +65,11 @@ def full_report() -> dict[str, Any]:
         sets=facts,
     )
     return report.reports_to_json([full, checked])
+
+
+def full_repair() -> Repair:
+    section = Section("a.py", "f", 1, 3, "lock")
+    return Repair(lock="lock", unit=section, new=NewLock("threading.Lock()", "lock", None))
 
 
 def keys_of(value: Any) -> Iterator[str]:

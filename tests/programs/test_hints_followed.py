@@ -52,7 +52,6 @@ def test_followed_hint_removes_the_violation(path: Path, tmp_path: Path) -> None
         after = outcome_of(now, seed, tmp_path)
         left = [one for level in ("finding", "suspect") for one in after.by_level[level] if shape(one) == wanted]
         if not left:
-            assert path.stem not in BY_HAND, "take it off the list"
             return
         finding = left[0]
     pytest.fail(f"{finding['hint']}\n{text}")

@@ -212,5 +212,5 @@ def is_taken_and_put_back(turn: Turn, graphs: FlowGraphs) -> bool:
     one, other = _known(first, graphs), _known(last, graphs)
     if one is None or other is None or one.graph is not other.graph:
         return False
-    uses = one.graph.uses(one.number)
-    return other.number in uses and all(one.graph.nodes[use].kind != "cond" for use in uses)
+    is_same = any(edge.to == other.number for edge in one.graph.edges[one.number])
+    return is_same and all(one.graph.nodes[use].kind != "cond" for use in one.graph.uses(one.number))

@@ -109,11 +109,11 @@ def findings_of(witnesses: Iterable[Witness], names: TraceNames, status: Status)
 
     `status` is that of whoever found them.
     """
-    return merge_findings(violations_of(witnesses, names, status))
+    return merge_findings(violations_of(map(shortened, witnesses), names, status))
 
 
 def violations_of(witnesses: Iterable[Witness], names: TraceNames, status: Status) -> list[Finding]:
-    """The same, one for each witness: of two with the same accesses, judging may let one count and the other not."""
+    """The same, one for each witness as it is: of two with the same accesses, one may count and the other not."""
     return [_finding(witness, names, status) for witness in witnesses]
 
 
@@ -131,7 +131,6 @@ def _in_sets(step: ShownStep, spanned: Callable[[int], Mapping[str, frozenset[st
 
 
 def _finding(witness: Witness, names: TraceNames, status: Status) -> Finding:
-    witness = shortened(witness)
     steps = names.steps(witness.steps)
     if witness.blamed is None:
         finding = _cycle(steps, witness.count, status)

@@ -14,7 +14,7 @@ from generated.tree import Program
 from generated.truth import ATOMIC, BENIGN, HARMFUL, DeadlockError, TooLargeError, Truth, truth_of
 
 # A program is benign only if it is so on so many other values of its data, too.
-OTHER_DATA = 8
+OTHER_DATA = 40
 
 
 class Case(NamedTuple):

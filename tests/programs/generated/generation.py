@@ -82,6 +82,11 @@ CHANNELS = {
     "library": 2,
     "error": 1,
 }
+# How often a piece that exchanges no value with the rest of its unit becomes a function: nothing ties the two then, and
+# nobody can tell whether they belong together. The same for data of two objects, and other things that only an execution
+# can decide (`docs/judging.md`): they are here to be seen in the table, and are as rare as in ordinary code.
+UNTIED = 0.03
+APART = 0.04
 HOLDERS = ("list", "tuple", "dict", "object", "appended")
 
 
@@ -255,10 +260,12 @@ class Maker:
         for i, statement in enumerate(body):
             later = used(body[i + 1 :])
             is_last = at_end and i == len(body) - 1
-            made += self._outlined_one(statement, often, later, is_last=is_last)
+            made += self._outlined_one(statement, often, later, is_last=is_last, is_alone=len(body) == 1)
         return tuple(made)
 
-    def _outlined_one(self, statement: Statement, often: float, later: set[str], *, is_last: bool) -> list[Statement]:
+    def _outlined_one(
+        self, statement: Statement, often: float, later: set[str], *, is_last: bool, is_alone: bool
+    ) -> list[Statement]:
         is_piece = isinstance(statement, Locked | Access | Update) or (
             isinstance(statement, If | Try) and self.source.random() < 0.3
         )
@@ -291,6 +298,10 @@ class Maker:
         given = tuple(sorted(assigned((statement,)) & later))
         if isinstance(statement, If | Try) and given:
             return [statement]  # it may leave a local without a value
+        if not is_alone and not given and not used((statement,)) - assigned((statement,)):
+            if self.source.random() > UNTIED:
+                return [statement]
+            self.features.add("untied call")
         return [Call(self._call_name(), self._channel(), (statement,), given)]
 
     def _is_closed(self, body: Body, later: set[str]) -> bool:
@@ -353,7 +364,7 @@ class Maker:
         kind = self.source.choice(("field", "field", "dict", "array"))
         self.features.add(f"cells {kind}")
         if kind == "field":
-            apart = self.chance(0.15)
+            apart = self.chance(APART)
             for i in range(count):
                 name = ("count", "total", "rest")[i]
                 self.data.append(Data(name, "field", initial(i), home="peer" if apart and i == 1 else "store"))
@@ -958,10 +969,16 @@ THEMES: dict[str, tuple[Callable[[Maker], None], tuple[Shape, ...]]] = {
         _prepare_pair,
         (_set_both, _read_both, _transfer, _transfer_if_enough, _copy_over, _swap, _audit, _each_one),
     ),
-    "state": (_prepare_state, (_claim, _free, _phases, _watch, _publish, _consume, _work_if_idle)),
+    "state": (
+        _prepare_state,
+        (_claim, _claim, _free, _publish, _publish, _consume, _consume, _work_if_idle, _work_if_idle, _watch, _phases),
+    ),
     "log": (
         _prepare_log,
-        (_append, _append_two, _pop_if_any, _pop_or_nothing, _append_if_room, _items, _drain, _put_back),
+        (
+            *(_append, _append, _pop_if_any, _pop_if_any, _pop_or_nothing, _pop_or_nothing, _append_if_room),
+            *(_append_if_room, _append_if_room, _items, _items, _drain, _drain, _drain, _append_two, _put_back),
+        ),
     ),
     "members": (
         _prepare_members,

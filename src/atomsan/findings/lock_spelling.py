@@ -34,9 +34,15 @@ class LockSpelling:
         self._symbols = symbols
         self._graphs = graphs
         self._sites = acquired
+        self._acquires: dict[int, list[Acquired]] = {}
 
-    def acquires(self, lock: int) -> Iterator[Acquired]:
+    def acquires(self, lock: int) -> list[Acquired]:
         """The places that acquire a lock, and how each names it."""
+        if lock not in self._acquires:
+            self._acquires[lock] = list(self._found(lock))
+        return self._acquires[lock]
+
+    def _found(self, lock: int) -> Iterator[Acquired]:
         for site in sorted(self._sites.get(lock, ())):
             place = self._graphs.place(site) if site < len(self._symbols.sites) else None
             normal = self._symbols.sites.get(site, "normal") if place else None

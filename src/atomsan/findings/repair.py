@@ -63,7 +63,7 @@ class Repair:
     is_task: bool = False
     """Whether asyncio tasks interleave, and not threads."""
     waits: str | None = None
-    """Where the unit waits for another thread: no lock makes that one step."""
+    """Where the statements wait for another thread: no lock makes that one step."""
     calls: tuple[str, ...] = ()
     """What else runs under the lock then: `load() at line 12`."""
     order: str | None = None

@@ -12,6 +12,7 @@ import keyword
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from atomsan.findings.critical_sections import Statements, statements_around
@@ -238,14 +239,16 @@ class Repairs:
     # ---- statements
 
     def _section(self, function: int, found: Statements, lock: str | None, activation: Activation) -> Section:
-        file = self._symbols.sites.get(self._site_in(function), "file") or "?"
+        file = self._symbols.sites.get(self._site_in.get(function, 0), "file") or "?"
         return Section(
             file, self._name(function), found.first_line, found.last_line, lock, self._is_coroutine(activation)
         )
 
-    def _site_in(self, function: int) -> int:
+    @cached_property
+    def _site_in(self) -> dict[int, int]:
+        """By function: a site in it."""
         owners = self._symbols.sites.columns.get("owner", ())
-        return next((site for site, owner in enumerate(owners) if owner == function), 0)
+        return {owner: site for site, owner in enumerate(owners) if owner is not None}
 
     def _is_coroutine(self, activation: Activation) -> bool:
         """Whether it was awaited, or runs as a task of its own."""
@@ -382,10 +385,22 @@ class Repairs:
         return None
 
     def _wait(self, case: _Case) -> str | None:
+        """Where the unit waited for another thread between the accesses, or would with the lock held."""
         for op, _, site in self._rows(case):
             if op in _WAITS:
                 return self._shown(site)
-        return None
+        entered = set().union(*self._around.acquired.values())
+        known = (site for site in self._around.waits - entered if site < len(self._symbols.sites))
+        return next((self._shown(site) for site in sorted(known) if self._is_call(site, case)), None)
+
+    def _is_call(self, site: int, case: _Case) -> bool:
+        """Whether something is called at a site in the unit's statements: some waits have the site of what was before."""
+        place = self._graphs.place(site)
+        if place is None or self._line(site, case) is None:
+            return False
+        graph = case.unit.graph
+        beside = (node for node in graph.nodes if node.statement == graph.nodes[place.node].statement)
+        return any(node.kind == "call" and str(node.facts.get("name", "")).isidentifier() for node in beside)
 
     def _calls(self, case: _Case, repair: Repair) -> tuple[str, ...]:
         """The calls in the statements that may take long or do anything; not the locked calls themselves."""

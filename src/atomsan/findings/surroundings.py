@@ -92,6 +92,8 @@ class Surroundings:
         """Some accesses of each of these locations at each site, as far as the trace was read."""
         self.acquired: dict[int, set[int]] = {}
         """The sites at which each lock was acquired."""
+        self.waits: set[int] = set()
+        """The sites at which a thread waited for another."""
         self.in_tasks: set[int] = set()
         """The events of interest that an asyncio task did."""
         self.between: dict[Pair, Between] = {}
@@ -113,7 +115,7 @@ class Surroundings:
         self._open.grow(len(symbols.threads))
         self._collect(batch)
         self._note_accesses(batch)
-        self._note_acquires(batch)
+        self._note_primitives(batch)
         seen = 0
         while self._events and self._events[-1] < batch.first + len(batch):
             event = self._events.pop()
@@ -231,11 +233,12 @@ class Surroundings:
                 places.append(at)
         return places
 
-    def _note_acquires(self, batch: Batch) -> None:
+    def _note_primitives(self, batch: Batch) -> None:
         found = np.flatnonzero(batch.op == Op.ACQUIRE)
         rows = batch.target[found].astype(np.uint64) << np.uint64(32) | batch.site[found]
         for row in np.unique(rows).tolist():
             self.acquired.setdefault(row >> 32, set()).add(row & 0xFFFFFFFF)
+        self.waits.update(np.unique(batch.site[(batch.op == Op.TAKE) | (batch.op == Op.JOIN)]).tolist())
 
     def _advance(self, batch: Batch) -> None:
         self._locks.advance(batch)

@@ -84,12 +84,21 @@ class LockSpelling:
         if root == _RECEIVER:
             is_own = one.function == function or self.class_of(one.function) == self.class_of(function)
             return is_own and self.has_receiver(function)
+        if self._is_variable_of_module(one, function):
+            return True
         if one.function == function:
             return root in self.parameters(function) or "<locals>" in self._symbols.functions[function]
         # a variable of the function around both
         outer = [self._symbols.functions[number].rpartition(".<locals>.")[0] for number in (one.function, function)]
         is_inherited = bool(outer[0]) and outer[0] == outer[1] and root not in self.parameters(one.function)
         return is_inherited and "." not in one.expression
+
+    def _is_variable_of_module(self, one: Acquired, function: int) -> bool:
+        """Whether a plain name is a global of the module: a lock that a function makes for itself locks nobody out."""
+        names = [self._symbols.functions[number] for number in (one.function, function)]
+        is_name = "." not in one.expression and all("<locals>" not in name for name in names)
+        is_parameter = any(one.expression in self.parameters(number) for number in (one.function, function))
+        return is_name and not is_parameter and self.module(one.function) == self.module(function)
 
     def _through(self, lock: int, function: int, chain: Sequence[Activation]) -> str | None:
         """By way of what is called: the lock of `self` there is that of the object that the method was called on."""

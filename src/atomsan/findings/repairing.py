@@ -394,7 +394,7 @@ class Repairs:
         return next((self._shown(site) for site in sorted(known) if self._is_call(site, case)), None)
 
     def _is_call(self, site: int, case: _Case) -> bool:
-        """Whether something is called at a site in the unit's statements: some waits have the site of what was before."""
+        """Whether a site in the unit's statements is that of a call: a wait may have the site of what was before it."""
         place = self._graphs.place(site)
         if place is None or self._line(site, case) is None:
             return False

@@ -50,7 +50,12 @@ def test_followed_hint_removes_the_violation(path: Path, tmp_path: Path) -> None
         now = tmp_path / path.name
         now.write_text(text)
         after = outcome_of(now, seed, tmp_path)
-        left = [one for level in ("finding", "suspect") for one in after.by_level[level] if shape(one) == wanted]
+        seen = [one for level in ("finding", "suspect") for one in after.by_level[level]]
+        left = [one for one in seen if shape(one) == wanted]
+        if not left and after.is_broken:
+            # the function has another bug of its kind
+            left = [one for one in seen if shape(one)[0] == wanted[0]]
+            assert left, text
         if not left:
             return
         finding = left[0]

@@ -11,10 +11,11 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
     from atomsan.checkers.flattening import FlatBatch
-    from atomsan.checkers.results import Result
+    from atomsan.checkers.results import Result, Witness
     from atomsan.errors import Place
     from atomsan.findings.report import Report
     from atomsan.trace.events import Batch
@@ -97,6 +98,19 @@ class RepeatingChecker(Checker, Protocol):
 
     def again(self) -> bool:
         """The end of the trace has come, and `feed` has never said True. True: feed all of it once more."""
+        ...
+
+
+@runtime_checkable
+class WitnessingChecker(Checker, Protocol):
+    """A checker that can be asked between batches for what it has found since."""
+
+    def witnesses_from(self, start: int) -> list[Witness]:
+        """The witnesses found so far, from place `start` on. Later ones are added at the end."""
+        ...
+
+    def transactions_from(self, start: int) -> NDArray[np.uint32]:
+        """(thread, number) of the violating transactions found so far, from place `start` on."""
         ...
 
 

@@ -395,7 +395,7 @@ def fed_in_pieces(trace: Trace, engine: AeroDrome, most: int, rng: random.Random
 def part(batch: FlatBatch, start: int, end: int) -> FlatBatch:
     columns = (column[start:end] for column in (batch.thread, batch.op, batch.target, batch.site))
     counts = (batch.threads, batch.locations, batch.locks, batch.regions, batch.handovers)
-    return FlatBatch(batch.first + start, *columns, *counts)  # type: ignore[arg-type]
+    return FlatBatch(batch.first + start, *columns, *counts, batch.original[start:end])  # type: ignore[arg-type]
 
 
 def test_batch_size_does_not_change_the_result() -> None:
@@ -414,7 +414,8 @@ def test_symbols_may_be_added_between_batches() -> None:
         thread, target = np.array([number, number], np.uint32), np.array([number, number], np.uint32)
         counts = (number + 1, number + 1, number + 1, 1, number + 1)
         for op in (0, 1, 2, 3, 8, 9):
-            assert not checker.feed(FlatBatch(0, thread, np.full(2, op, np.uint8), target, none, *counts))
+            ops = np.full(2, op, np.uint8)
+            assert not checker.feed(FlatBatch(0, thread, ops, target, none, *counts, ops))
     assert checker.result().verdict == "holds"
 
 

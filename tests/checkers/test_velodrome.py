@@ -41,7 +41,7 @@ def cut(batch: FlatBatch, size: int) -> Iterator[FlatBatch]:
     for at in range(0, len(batch), size):
         part = slice(at, at + size)
         columns = (batch.thread[part], batch.op[part], batch.target[part], batch.site[part])
-        yield FlatBatch(batch.first + at, *columns, *counts)
+        yield FlatBatch(batch.first + at, *columns, *counts, batch.original[part])
 
 
 def check(trace: Trace, size: int = 1 << 20, checker: VelodromeChecker | None = None) -> Result:

@@ -155,7 +155,8 @@ class SetChecking:
         """How many matches of each pattern there are in each set, at `set * ROW + pattern`."""
         self.examples: dict[tuple[int, int], Match] = {}
         """The first match of each pattern in each set."""
-        self._cycles: list[tuple[list[Access], int]] | None = None
+        self._taken: list[list[Access]] = []
+        """The cycles that the projection has given so far."""
         self._rows = 0
         self.violating: ViolatingUnits | None = None
         """Beside the others, if the trace comes only once and violating units are asked for."""
@@ -196,10 +197,16 @@ class SetChecking:
         """One cycle of each kind, and how many there are."""
         if self.projection is None:
             return []
-        if self._cycles is None:
-            taken = [[Access(*step) for step in cycle] for cycle in self.projection.take()]
-            self._cycles = list(zip(taken, self.projection.counts().tolist(), strict=True))
-        return self._cycles
+        self.take_cycles()
+        return list(zip(self._taken, self.projection.counts().tolist(), strict=True))
+
+    def take_cycles(self) -> list[list[Access]]:
+        """The cycles of kinds that are new since the last time."""
+        if self.projection is None:
+            return []
+        new = [[Access(*step) for step in cycle] for cycle in self.projection.take()]
+        self._taken += new
+        return new
 
     def has_cycle(self) -> set[int]:
         """The sets that the projection shows not to be serializable."""
@@ -281,6 +288,12 @@ def witness_of(cycle: Sequence[Access], count: int, found_by: tuple[str, ...] = 
     if blamed is None:
         return Witness(steps, None, count, found_by)
     return Witness(steps, Transaction(blamed.thread, blamed.transaction), count, found_by, unit=blamed.unit)
+
+
+def projected_witness(cycle: Sequence[Access], count: int = 1) -> Witness:
+    """A cycle that the projection found, with the pattern that it is, if it is one."""
+    number = pattern_in(cycle)
+    return witness_of(cycle, count, ("projection", *([f"pattern {number}"] if number else [])))
 
 
 def _step(access: Access, edge: Edge) -> Step:

@@ -10,8 +10,14 @@ the first million of a transaction are told apart.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from atomsan.checkers.results import Edge, Result, Step, Transaction, Witness
 from atomsan.checkers.violation_checker import ViolatingChecker
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 # The engine numbers them in this order.
 _EDGES = tuple(Edge)
@@ -23,11 +29,19 @@ class DavidaChecker(ViolatingChecker):
 
     def result(self, stopped: str | None = None) -> Result:
         result = super().result(stopped)
-        result.witnesses = [
-            Witness([Step(*step[:-1], _EDGES[step[-1]]) for step in steps], Transaction(thread, number), count)
-            for thread, number, count, steps in self.engine.groups
-        ]
+        result.witnesses = self.witnesses_from(0)
         return result
+
+    def witnesses_from(self, start: int) -> list[Witness]:
+        """The witnesses found so far, from place `start` on. Later ones are added at the end."""
+        return [
+            Witness([Step(*step[:-1], _EDGES[step[-1]]) for step in steps], Transaction(thread, number), count)
+            for thread, number, count, steps in self.engine.groups_from(start)
+        ]
+
+    def transactions_from(self, start: int) -> npt.NDArray[np.uint32]:
+        """(thread, number) of the violating transactions found so far, from place `start` on."""
+        return self.engine.transactions_from(start)
 
     def _counters(self) -> dict[str, int]:
         engine = self.engine

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from atomsan.checkers.engines._flatten import Flattener
-from atomsan.trace.events import NO_SITE, Op
+from atomsan.trace.events import NO_SITE, Batch, Op
 
 if TYPE_CHECKING:
-    from atomsan.trace.events import Batch, Column, OpColumn
+    from atomsan.trace.events import Column, OpColumn
     from atomsan.trace.symbols import Symbols
     from atomsan.types import EventSource
 
@@ -29,6 +29,8 @@ INNER = 11
 class FlatBatch:
     """Events `first`, `first` + 1, ... of a trace. `op` is that of the trace, or NOTHING, or INNER.
 
+    `original` has the operations of the trace, for those that need inner regions and re-entrant locks. An event that
+    the trace does not have is NOTHING there.
     The counts are those of the symbol tables: every number in the columns is below them.
     """
 
@@ -42,9 +44,14 @@ class FlatBatch:
     locks: int
     regions: int
     handovers: int
+    original: OpColumn
 
     def __len__(self) -> int:
         return len(self.op)
+
+    def unflattened(self) -> Batch:
+        """The same events as the trace has them."""
+        return Batch(self.first, self.thread, self.original, self.target, self.site)
 
 
 class Noted(NamedTuple):
@@ -77,7 +84,7 @@ class Flattening:
         self._flattener.grow(threads, locks, loops)
         self._events = batch.first + len(batch)
         op = self._flattener.flatten(batch.thread, batch.op, batch.target)
-        return FlatBatch(batch.first, batch.thread, op, batch.target, batch.site, *counts)
+        return FlatBatch(batch.first, batch.thread, op, batch.target, batch.site, *counts, batch.op)
 
     def ends(self) -> FlatBatch | None:
         """After the last batch: the ends of the regions that are still open."""
@@ -99,7 +106,8 @@ def _ends(first: int, open_regions: list[tuple[int, int]], symbols: Symbols) -> 
     thread, region = np.array(open_regions, np.uint32).T.copy()
     op = np.full(len(open_regions), Op.END, np.uint8)
     site = np.full(len(open_regions), NO_SITE, np.uint32)
-    return FlatBatch(first, thread, op, region, site, *_counts(symbols))
+    original = np.full(len(open_regions), NOTHING, np.uint8)
+    return FlatBatch(first, thread, op, region, site, *_counts(symbols), original)
 
 
 def _counts(symbols: Symbols) -> tuple[int, int, int, int, int]:

@@ -45,12 +45,14 @@ def run_checkers(
     monitor: Monitor | None = None,
     *,
     on_batch: Callable[[FlatBatch], None] = lambda batch: None,
+    on_checked: Callable[[FlatBatch], None] = lambda batch: None,
     reopen: Callable[[], EventSource] | None = None,
 ) -> Answers:
     """Feed a source's batches to the checkers, to the end of the trace or as far as it goes.
 
-    `on_batch` is called with each batch of the first pass. `reopen` gives the same source from its beginning, for
-    checkers that need it twice; a `Trace` can do without.
+    `on_batch` is called with each batch of the first pass; `on_checked` too, in the thread of the checkers: no later
+    batch has come to them. `reopen` gives the same source from its beginning, for checkers that need it twice; a
+    `Trace` can do without.
     """
     if isinstance(source, Trace):
         reopen = reopen or (lambda: source)
@@ -59,14 +61,14 @@ def run_checkers(
     busy = list(checkers)
     unanswered: str | None = None
     with monitor.stopping():
-        _pass(source, busy, answers, monitor, on_batch)
+        _pass(source, busy, answers, monitor, on_batch, on_checked)
         while not monitor.stopped and (busy := [checker for checker in busy if _wants_another_pass(checker)]):
             if monitor.is_over():
                 break
             if reopen is None:
                 unanswered = ONCE
                 break
-            _pass(reopen(), busy, answers, monitor, lambda batch: None)
+            _pass(reopen(), busy, answers, monitor, lambda batch: None, lambda batch: None)
     why = dict.fromkeys((checker.name for checker in busy), monitor.stopped or unanswered)
     answers.results = [checker.result(stopped=why.get(checker.name)) for checker in checkers]
     return answers
@@ -82,6 +84,7 @@ def _pass(
     answers: Answers,
     monitor: Monitor,
     on_batch: Callable[[FlatBatch], None],
+    on_checked: Callable[[FlatBatch], None],
 ) -> None:
     """One pass. A checker that leaves `busy` has its answer."""
     flattening = Flattening(source.symbols)
@@ -93,6 +96,7 @@ def _pass(
             if checker.feed(batch):
                 busy.remove(checker)
             answers.seconds[checker.name] += time.perf_counter() - start
+        on_checked(batch)
         return batch, bool(busy)
 
     def flatten_and_feed(noted: Noted) -> tuple[FlatBatch, bool]:

@@ -101,6 +101,19 @@ class Declared:
                     on[region, [places[name] for name in sets if name in places]] = 1
 
 
+class Everything:
+    """All locations in one set, and each region a unit on it."""
+
+    learns = False
+    fixed: Sequence[Membership] = (Membership(ALL, ALL),)
+
+    def sets_of(self, locations: SymbolTable, location: int) -> Sequence[Membership]:
+        return self.fixed
+
+    def mark(self, on: Matrix, regions: SymbolTable, kinds: Sequence[str]) -> None:
+        on[:] = 1
+
+
 class Objects:
     """For recorded programs: one set for each object, class, module and closure, with the containers that it holds.
 
@@ -352,6 +365,13 @@ def _wanted(locations: SymbolTable, layout: Layout, only: MeetingPoints) -> list
     return [one for one in shared if any(belongs.set in sets for belongs in layout.sets_of(locations, one))]
 
 
+class Limit(NamedTuple):
+    """So many locations and regions are known for good, while others are being added in another thread."""
+
+    locations: int
+    regions: int
+
+
 class SetModel:
     """The sets of a trace, as arrays, or `only` those where something can be wrong.
 
@@ -373,6 +393,8 @@ class SetModel:
         """Of a region: whether a library called it back."""
         self.same: npt.NDArray[np.uint32] = np.zeros(0, np.uint32)
         """Of a region: the first that differs from it in that alone. What is learned of one holds for the other."""
+        self.limit: Limit | None = None
+        """What `grow` takes in of the symbols; None: all."""
         self._symbols = symbols
         self._numbers: dict[str, int] = {}
         self._kind_numbers: dict[str, int] = {}
@@ -380,7 +402,8 @@ class SetModel:
 
     def grow(self) -> bool:
         """Take in what is new. True: there was something."""
-        locations, regions = len(self._symbols.locations), len(self._symbols.regions)
+        symbols = self._symbols
+        locations, regions = self.limit or Limit(len(symbols.locations), len(symbols.regions))
         if locations == len(self.offsets) - 1 and regions == len(self.parts):
             return False
         self._add_locations(locations)
@@ -388,6 +411,9 @@ class SetModel:
         return True
 
     def _add_locations(self, count: int) -> None:
+        if isinstance(self.layout, Everything):
+            self.offsets, self.sets = np.arange(count + 1, dtype=np.uint32), np.zeros(count, np.uint32)
+            return
         known = len(self.offsets) - 1
         counts = np.zeros(count - known, np.uint64)
         members: list[int] = []

@@ -29,6 +29,7 @@ from atomsan.trace.events import Op
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from atomsan.trace._nesting import OpenRegions
     from atomsan.trace.events import Batch
 
 MOST_KINDS = 100_000
@@ -41,9 +42,18 @@ class TurnFinder:
     """
 
     def __init__(self, violating: npt.NDArray[np.uint32] | None, most: int = MOST_KINDS) -> None:
-        if violating is not None:
-            violating = np.unique(violating.astype(np.uint32, copy=False).reshape(-1, 2), axis=0)
-        self._engine = TurnEngine(violating, most=most)
+        self._engine = TurnEngine(None if violating is None else _sorted(violating), most=most)
+
+    def add_violating(self, violating: npt.NDArray[np.uint32]) -> None:
+        """More transactions whose turns are wanted. Each is told before the batch in which it ends is fed."""
+        if len(violating):
+            self._engine.add_violating(_sorted(violating))
+
+    def resume(self, opened: OpenRegions, threads: int) -> None:
+        """Before the first batch, if that is not the beginning of the trace: the regions that are open there."""
+        regions = {thread: opened.open(thread) for thread in range(threads)}
+        for thread in sorted(regions, key=lambda thread: regions[thread][0][1] if regions[thread] else -1):
+            self._engine.resume(thread, opened.transactions(thread), regions[thread])
 
     def feed(self, batch: Batch) -> None:
         self._engine.feed(batch.first, batch.thread, batch.op, batch.target, batch.site)
@@ -56,6 +66,10 @@ class TurnFinder:
         """The shortest example of each kind, in the order in which kinds were first seen: a, r1, r2, b."""
         return [_witness(count, steps) for count, _, steps in self._engine.found]
 
+    def take_changed(self) -> list[tuple[int, Witness]]:
+        """The kinds that are new or have a shorter example since the last time, each by its place in `witnesses`."""
+        return [(kind, _witness(count, steps)) for kind, (count, _, steps) in self._engine.take_changed()]
+
     @property
     def counters(self) -> dict[str, int]:
         """The number of kinds; and how often something was left out, so that there may be more."""
@@ -67,6 +81,10 @@ class TurnFinder:
             "dropped": engine.dropped,
             "forgotten": engine.forgotten,
         }
+
+
+def _sorted(transactions: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
+    return np.unique(transactions.astype(np.uint32, copy=False).reshape(-1, 2), axis=0)
 
 
 def _witness(count: int, accesses: list[tuple[int, int, int, int, int, int, int]]) -> Witness:

@@ -19,6 +19,7 @@ cdef struct ThreadRow:
     Open *open            # innermost last
     size_t depth
     size_t room
+    uint32_t transactions # that it has begun
 
 
 cdef class OpenRegions:
@@ -45,6 +46,7 @@ cdef class OpenRegions:
         other.grow(self.room)
         for t in range(self.room):
             row = &other.rows[t]
+            row.transactions = self.rows[t].transactions
             if self.rows[t].depth:
                 ensure_room(<void **> &row.open, &row.room, self.rows[t].depth, sizeof(Open))
                 memcpy(row.open, self.rows[t].open, self.rows[t].depth * sizeof(Open))
@@ -74,11 +76,16 @@ cdef class OpenRegions:
     cdef bint begin(self, ThreadRow *row, uint32_t region, uint32_t site, uint64_t event) noexcept nogil:
         if not has_room(<void **> &row.open, &row.room, row.depth + 1, sizeof(Open)):
             return False
+        row.transactions += row.depth == 0
         row.open[row.depth].region = region
         row.open[row.depth].site = site
         row.open[row.depth].since = event
         row.depth += 1
         return True
+
+    def transactions(self, size_t thread):
+        """How many outermost regions a thread has begun."""
+        return self.rows[thread].transactions
 
     def open(self, size_t thread):
         """(region, event of its begin, site of its begin) for each region that a thread is in, the innermost last."""

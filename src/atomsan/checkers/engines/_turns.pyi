@@ -1,12 +1,16 @@
 import numpy as np
 import numpy.typing as npt
 
+Answer = tuple[int, bool, list[tuple[int, int, int, int, int, int, int]]]
+
 class TurnEngine:
     folded: int
     thinned: int
     dropped: int
     forgotten: int
     def __init__(self, violating: npt.NDArray[np.uint32] | None = None, *, most: int = 100_000) -> None: ...
+    def add_violating(self, violating: npt.NDArray[np.uint32]) -> None: ...
+    def resume(self, thread: int, number: int, regions: list[tuple[int, int, int]]) -> None: ...
     def feed(
         self,
         first: int,
@@ -19,4 +23,5 @@ class TurnEngine:
     @property
     def kinds_found(self) -> int: ...
     @property
-    def found(self) -> list[tuple[int, bool, list[tuple[int, int, int, int, int, int, int]]]]: ...
+    def found(self) -> list[Answer]: ...
+    def take_changed(self) -> list[tuple[int, Answer]]: ...

@@ -183,6 +183,7 @@ cdef struct Kind:
     uint64_t counted                # the meeting of T and the other that it was counted in
     uint32_t same_hash              # another kind whose key has the same hash, or NOT_FOUND
     Shown steps[4]                  # a, r1, r2, b
+    bint is_changed                 # it is in `changed`
 
 cdef struct Shape:
     uint64_t seen
@@ -320,6 +321,9 @@ cdef class TurnEngine:
     cdef uint32_t kind_count
     cdef uint32_t most_kinds
     cdef Map kind_of                    # hash of a key -> a kind
+    cdef uint32_t *changed              # kinds whose example is new since `take_changed`
+    cdef size_t changed_room
+    cdef size_t changed_count
     cdef Shape *shapes
     cdef size_t shape_room
     cdef uint32_t shape_count
@@ -335,16 +339,11 @@ cdef class TurnEngine:
     cdef readonly uint64_t forgotten
 
     def __cinit__(self, violating=None, *, uint32_t most=100_000):
-        cdef const uint32_t[::1] numbers
         self.used = self.begun = 1
         self.most_kinds = most
         self.are_all_violating = violating is None
         if violating is not None and len(violating):
-            self._starts = np.searchsorted(violating[:, 0], np.arange(int(violating[-1, 0]) + 2)).astype(np.uint32)
-            self._violating = np.ascontiguousarray(violating[:, 1])
-            self.violating_threads = len(self._starts) - 1
-            numbers = self._violating
-            self.violating = &numbers[0]
+            self.add_violating(violating)
 
     def __dealloc__(self):
         cdef size_t i
@@ -365,10 +364,39 @@ cdef class TurnEngine:
         free(self.outward.pairs)
         free(self.back.pairs)
         free(self.kinds)
+        free(self.changed)
         free(self.shapes)
         free(self.shape_kinds)
         free_map(&self.kind_of)
         free_map(&self.shape_of)
+
+    def add_violating(self, violating):
+        """More violating transactions, sorted. Each is told before it has ended, and later than those told before."""
+        cdef const uint32_t[::1] numbers, starts
+        cdef size_t t
+        cdef ThreadRow *thread
+        self._starts = np.searchsorted(violating[:, 0], np.arange(int(violating[-1, 0]) + 2)).astype(np.uint32)
+        self._violating = np.ascontiguousarray(violating[:, 1])
+        self.violating_threads = len(self._starts) - 1
+        numbers, starts = self._violating, self._starts
+        self.violating = &numbers[0]
+        for t in range(self.thread_room):
+            thread = &self.threads[t]
+            thread.next, thread.last = 0, 0
+            if t < self.violating_threads:
+                thread.next, thread.last = starts[t], starts[t + 1]
+            if thread.transaction and self.is_violating(thread):
+                self.transactions[thread.transaction].is_violating = True
+
+    def resume(self, size_t thread, uint32_t number, regions):
+        """Before the first event: a thread has begun so many transactions, and is in these regions of the last one.
+
+        A region: number, event of its begin, site of its begin; the innermost is the last.
+        """
+        ensure_room(<void **> &self.threads, &self.thread_room, thread + 1, sizeof(ThreadRow))
+        self.threads[thread].number = number - (1 if regions else 0)
+        for region, since, site in regions:
+            self.begin(since, <uint32_t> thread, region, site)
 
     def feed(
         self,
@@ -1064,6 +1092,13 @@ cdef class TurnEngine:
             self.show(&kind.steps[1], example.r1)
             self.show(&kind.steps[2], example.r2)
             self.show(&kind.steps[3], example.b)
+            if not kind.is_changed:
+                kind.is_changed = True
+                ensure_room(
+                    <void **> &self.changed, &self.changed_room, self.changed_count + 1, sizeof(uint32_t)
+                )
+                self.changed[self.changed_count] = k
+                self.changed_count += 1
         return 0
 
     cdef uint32_t kind_number(self, const Key *key) except? 0xFFFFFFFE nogil:
@@ -1103,18 +1138,27 @@ cdef class TurnEngine:
 
         A step: event, thread, operation, location, site, number of the transaction, region. r1 and r2 can be the same.
         """
-        cdef uint32_t i, k
-        cdef Kind *kind
-        cdef Shown *step
+        return [self.answer(i) for i in range(self.kind_count)]
+
+    def take_changed(self):
+        """(number of the kind, answer) of each kind whose example is new or another one since the last time."""
+        cdef size_t i
         answers = []
-        for i in range(self.kind_count):
-            kind = &self.kinds[i]
-            steps = []
-            for k in range(4):
-                step = &kind.steps[k]
-                steps.append((step.event, step.thread, step.op, step.location, step.site, step.number, step.region))
-            answers.append((kind.count, bool(kind.key.flags & TWO_TURNS), steps))
+        for i in range(self.changed_count):
+            self.kinds[self.changed[i]].is_changed = False
+            answers.append((self.changed[i], self.answer(self.changed[i])))
+        self.changed_count = 0
         return answers
+
+    cdef tuple answer(self, uint32_t i):
+        cdef Kind *kind = &self.kinds[i]
+        cdef Shown *step
+        cdef uint32_t k
+        steps = []
+        for k in range(4):
+            step = &kind.steps[k]
+            steps.append((step.event, step.thread, step.op, step.location, step.site, step.number, step.region))
+        return kind.count, bool(kind.key.flags & TWO_TURNS), steps
 
 
 cdef void free_runs(Runs *runs) noexcept nogil:

@@ -961,10 +961,15 @@ cdef class ViolationEngine:
     @property
     def transactions(self):
         """(thread, number) of each violating transaction, in the order in which they were found."""
-        found = np.empty((self.found_count, 2), np.uint32)
+        return self.transactions_from(0)
+
+    def transactions_from(self, size_t start):
+        """The same, from place `start` on."""
+        cdef size_t count = self.found_count - start if start < self.found_count else 0
+        found = np.empty((count, 2), np.uint32)
         cdef uint32_t[:, ::1] out = found
-        if self.found_count:
-            memcpy(&out[0, 0], self.found, 2 * self.found_count * sizeof(uint32_t))
+        if count:
+            memcpy(&out[0, 0], self.found + 2 * start, 2 * count * sizeof(uint32_t))
         return found
 
     @property
@@ -975,11 +980,15 @@ cdef class ViolationEngine:
     @property
     def groups(self):
         """(thread, number, count, steps) of each group of witnesses. A step ends with the number of its edge."""
+        return self.groups_from(0)
+
+    def groups_from(self, size_t start):
+        """The same, from place `start` on. Groups are added at the end, and keep their steps."""
         cdef Group *group
         cdef WitnessStep *step
         cdef size_t i, k
         found = []
-        for i in range(self.group_count):
+        for i in range(start, self.group_count):
             group = &self.group[i]
             steps = []
             for k in range(group.start, group.start + group.length):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from atomsan.findings.surroundings import Pair
 
 if TYPE_CHECKING:
+    from atomsan.checkers.results import Step, Witness
     from atomsan.findings.finding import Finding, ShownStep
 
 # Access and access: the orders that data makes.
@@ -52,6 +53,24 @@ def turns(finding: Finding) -> list[Turn]:
     ways_out = [*ways_in[1:], *ways_in[:1]]
     found = [Turn(*way_in, *way_out) for way_in, way_out in zip(ways_in, ways_out, strict=True)]
     return [turn for turn in found if turn.enters.number > turn.leaves.number]
+
+
+def pairs_of_witness(witness: Witness) -> list[Pair]:
+    """The first and the last access of each turn of a cycle that has no names yet."""
+    steps = witness.steps
+    edges = [(step, steps[(i + 1) % len(steps)]) for i, step in enumerate(steps)]
+    ways_in = [(one, other) for one, other in edges if _owner(one) != _owner(other)]
+    turning = [(enters, ways_in[(i + 1) % len(ways_in)][0]) for i, (_, enters) in enumerate(ways_in)]
+    return [
+        Pair(leaves.event, enters.event, leaves.target) for enters, leaves in turning if enters.event > leaves.event
+    ]
+
+
+def _owner(step: Step) -> tuple[int, int, int]:
+    """The transaction of a step; an event outside regions is one of its own. Or its unit of work."""
+    if step.unit is not None:
+        return (step.thread, step.unit, -1)
+    return (step.thread, step.transaction, -1 if step.transaction else step.event)
 
 
 def _crossing(finding: Finding) -> list[tuple[ShownStep, ShownStep]]:

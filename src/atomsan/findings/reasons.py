@@ -54,6 +54,9 @@ ENTRY_LOOP = _suspect("the unit is an iteration of a thread's main loop, and no 
 OPERANDS = _suspect("something is added each time in one step: harmless if these are numbers, which is not known")
 UNSEEN = _suspect("the trace does not say how the values flow between the two accesses")
 
+FORGOTTEN = _suspect(
+    "the first access was too long ago when the last one came: a live check remembers the latest events only"
+)
 CHECKED_UNLOCKED = _suspect(
     "the same condition is checked again before it counts, but not all who write hold a lock there"
 )

@@ -18,6 +18,7 @@ from atomsan.findings.reasons import (
     CHECKED_UNLOCKED,
     COLLECTED,
     ENTRY_LOOP,
+    FORGOTTEN,
     ITERATIONS,
     LET_IN,
     NO_FLOW,
@@ -87,7 +88,7 @@ class Rules:
         unit = self._ties.unit(first, last, is_restarted=is_restarted)
         advanced = None if unit is None else self._advanced(turn, unit)
         if unit is None or advanced is None:
-            return UNSEEN
+            return FORGOTTEN if self._around.is_forgotten(turn.pair) else UNSEEN
         tie = self._ties.tie(unit, first, last, advanced=advanced)
         if tie is Tie.APART:
             return ITERATIONS

@@ -80,10 +80,43 @@ class Between:
             yield from zip(ops.tolist(), targets.tolist(), sites.tolist(), strict=True)
 
 
+class ThreadStates(NamedTuple):
+    """The locks that threads hold and the regions that they are in, at some event."""
+
+    locks: HeldLocks
+    opened: OpenRegions
+
+
+class Extract(NamedTuple):
+    """The surroundings of some events and pairs."""
+
+    holds: dict[int, tuple[Hold, ...]]
+    inside: dict[int, list[OpenRegion]]
+    between: dict[Pair, Between]
+
+    @property
+    def size(self) -> int:
+        return sum(between.count for between in self.between.values())
+
+
 class Surroundings:
     """What is around some events and pairs. Feed it the batches of the trace."""
 
-    def __init__(self, events: Iterable[int], pairs: Iterable[Pair] = (), locations: Iterable[int] = ()) -> None:
+    def __init__(
+        self,
+        events: Iterable[int] = (),
+        pairs: Iterable[Pair] = (),
+        locations: Iterable[int] = (),
+        *,
+        start: ThreadStates | None = None,
+        room: int = MOST_KEPT,
+        forgets: bool = False,
+    ) -> None:
+        """`start` is the state before the first batch, if that is not the beginning of the trace.
+
+        `room` is for events between accesses. `forgets`: it is put together from what was found while the trace came,
+        and events may be missing because it was too late for them.
+        """
         self.holds: dict[int, tuple[Hold, ...]] = {}
         """The locks that the thread holds, by event."""
         self.writers: dict[int, set[int]] = {location: set() for location in locations}
@@ -102,9 +135,9 @@ class Surroundings:
         self._events = sorted(set(events), reverse=True)  # the next one is the last
         self._pairs = sorted(set(pairs), reverse=True)
         self._running: list[Pair] = []
-        self._kept = 0
-        self._locks = HeldLocks()
-        self._open = OpenRegions()
+        self._room = room
+        self._forgets = forgets
+        self._locks, self._open = start or ThreadStates(HeldLocks(), OpenRegions())
         self._inside: dict[int, list[OpenRegion]] = {}
         self._symbols: Symbols | None = None
 
@@ -131,6 +164,20 @@ class Surroundings:
         self._advance(batch[seen:])
         return not self._events
 
+    def extract(self, events: Iterable[int], pairs: Iterable[Pair]) -> Extract:
+        """What was found of some events and pairs."""
+        between = {pair: self.between[pair] for pair in pairs if pair in self.between}
+        known = {*events, *(read.event for one in between.values() for read in one.reads)} & self.holds.keys()
+        holds = {event: self.holds[event] for event in known}
+        return Extract(holds, {event: self._inside[event] for event in known}, between)
+
+    def add(self, extract: Extract, symbols: Symbols) -> None:
+        """Take in what was found elsewhere in the same trace."""
+        self._symbols = symbols
+        self.holds.update(extract.holds)
+        self._inside.update(extract.inside)
+        self.between.update(extract.between)
+
     @property
     def symbols(self) -> Symbols | None:
         """Of the trace that was fed."""
@@ -143,6 +190,10 @@ class Surroundings:
     def activations(self, event: int) -> list[Activation]:
         """The activations that the thread is in at an event, the innermost last."""
         return self._finder.activations(self._inside.get(event, ())) if self._finder else []
+
+    def is_forgotten(self, pair: Pair) -> bool:
+        """Whether it was too late to see what is around the first access."""
+        return self._forgets and pair.first not in self._inside
 
     def opened(self, event: int) -> list[OpenRegion]:
         """The regions that the thread is in at an event, the innermost last."""
@@ -187,12 +238,12 @@ class Surroundings:
         part = batch[start : pair.last + 1 - batch.first]
         mine = np.flatnonzero(part.thread == between.thread)
         ops, targets, sites = part.op[mine], part.target[mine], part.site[mine]
-        if between.count + len(mine) > MOST_BETWEEN or self._kept + len(mine) > MOST_KEPT:
+        if between.count + len(mine) > MOST_BETWEEN or len(mine) > self._room:
             between.is_cut = True
         else:
             between.columns.append((ops, targets, sites))
             between.count += len(mine)
-            self._kept += len(mine)
+            self._room -= len(mine)
         again = np.flatnonzero((ops == Op.READ) & (targets == pair.location))
         room = MOST_READS - len(between.reads)
         events = [(batch.first + start + int(mine[at]), int(sites[at])) for at in again[: room + 1].tolist()]

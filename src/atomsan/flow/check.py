@@ -3,7 +3,8 @@
 trace -> regions under the specification -> checkers -> violations -> judging -> Report
 
 The plan of passes (`PLAN`): the checkers first; in a recorded program then all kinds of turns of the transactions that
-violate, and the data cycles behind the order of locks; and what is around the violations.
+violate, and the data cycles behind the order of locks; and what is around the violations. Where the trace comes only
+once, all of this is collected beside the checkers (`live_evidence.py`).
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from atomsan.checkers import algorithms
+from atomsan.checkers.atomic_sets import STATUS
 from atomsan.checkers.registry import Capability, Entry, chosen
 from atomsan.findings.reasons import UNDECIDED
 from atomsan.findings.report import NamedTransactions, Report, of_level
@@ -178,7 +180,7 @@ class _Check:
         whole = self.of_transactions
         if not self.is_judged():
             return Violations(of_transactions=whole)
-        on_data = [*self.of_turns, *(self.one_set.findings() if self.one_set else ()), *_on_data_only(self.main)]
+        on_data = [*self.of_turns, *self.of_one_set, *_on_data_only(self.main)]
         with_sets = self.membership.with_sets
         return Violations(
             of_transactions=with_sets(whole),
@@ -193,11 +195,27 @@ class _Check:
 
     @property
     def of_turns(self) -> list[Finding]:
-        if self.turns is None:
+        if self.turns is not None:
+            witnesses = self.turns.witnesses()
+        elif self.main.evidence is not None:
+            known = set(self.violating)
+            witnesses = [witness for witness in self.main.evidence.turns() if witness.blamed in known]
+        else:
             return []
         from atomsan.findings.making import violations_of
 
-        return violations_of(self.turns.witnesses(), self.main.names, chosen(Capability.VIOLATIONS).status)
+        return violations_of(witnesses, self.main.names, chosen(Capability.VIOLATIONS).status)
+
+    @property
+    def of_one_set(self) -> list[Finding]:
+        """The data cycles of any length."""
+        if self.one_set is not None:
+            return self.one_set.findings()
+        if self.main.evidence is None or not self.rests_on_locks():
+            return []
+        from atomsan.findings.making import violations_of
+
+        return violations_of(self.main.evidence.cycles(), self.main.names, STATUS)
 
     @cached_property
     def membership(self) -> SetMembership:
@@ -251,7 +269,7 @@ def _check(state: _Check) -> CheckerPass:
         first=state.first,
         beside=chosen(Capability.CYCLES) if beside else None,
         with_meetings=state.shows_all and state.trace.is_repeatable and not state.first,
-        with_data_only=state.shows_all and not state.trace.is_repeatable,
+        with_evidence=state.shows_all and not state.trace.is_repeatable,
     ).run()
 
 
@@ -276,8 +294,10 @@ def _check_all_data(state: _Check) -> SetCheck:
 
 
 def _explain(state: _Check) -> Explained:
-    from atomsan.flow.explaining import explain
+    from atomsan.flow.explaining import explain, explained
 
+    if state.main.evidence is not None:
+        return explained(state.violations, state.main.evidence.around())
     seen = (state.cycle or state.main).source
     return explain(state.trace, seen, state.monitor, state.violations)[0]
 
@@ -340,13 +360,17 @@ def _of_checker(checked: CheckerPass, entry: Entry, result: Result) -> Iterable[
 
 
 def _on_data_only(checked: CheckerPass) -> list[Finding]:
-    """What was found beside the checkers by looking at data only, where the trace comes only once."""
+    """What was found beside the checkers by looking at data only, and began too early for the evidence."""
     found = checked.on_data_only
-    if found is None or not found.witnesses:
+    if found is None or checked.evidence is None:
+        return []
+    since = checked.evidence.since
+    early = [witness for witness in found.witnesses if min(step.event for step in witness.steps) < since]
+    if not early:
         return []
     from atomsan.findings.making import findings_of
 
-    return findings_of(found.witnesses, checked.names, chosen(Capability.VIOLATIONS, Capability.WITNESSES).status)
+    return findings_of(early, checked.names, chosen(Capability.VIOLATIONS, Capability.WITNESSES).status)
 
 
 def _of_cycle(state: _Check) -> list[Finding]:

@@ -15,7 +15,7 @@ from atomsan.checkers.registry import Capability, chosen, made
 from atomsan.checkers.set_model import MeetingPoints
 from atomsan.flow.trace_input import CHECKED_AT_ONCE
 from atomsan.trace.events import Op
-from atomsan.types import RepeatingChecker
+from atomsan.types import RepeatingChecker, WitnessingChecker
 
 if TYPE_CHECKING:
     from atomsan.checkers.flattening import FlatBatch
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from atomsan.checkers.registry import Entry
     from atomsan.checkers.results import Result
     from atomsan.findings.making import TraceNames
+    from atomsan.flow.live_evidence import LiveEvidence
     from atomsan.flow.trace_input import TraceInput
     from atomsan.trace.monitor import Monitor
     from atomsan.types import Checker
@@ -34,8 +35,9 @@ FIRST_EVERY = 1 << 12
 class CheckerPass:
     """Feeds some checkers in one pass. In a recorded program, the data that violations are judged by is collected.
 
-    Where the trace can be read again (`with_meetings`), that is where transactions meet: atomic sets are checked there,
-    in passes of their own. Where it cannot (`with_data_only`), it is what a checker finds that sees accesses only.
+    Where the trace can be read again (`with_meetings`), that is where transactions meet: data is checked there, in
+    passes of their own. Where it cannot (`with_evidence`), all of it is collected in this pass, from a window of the
+    latest events, and a checker that sees accesses only knows the transactions that are too long for that.
     """
 
     def __init__(
@@ -47,7 +49,7 @@ class CheckerPass:
         first: bool,
         beside: Entry | None = None,
         with_meetings: bool = False,
-        with_data_only: bool = False,
+        with_evidence: bool = False,
         with_begins: bool = False,
     ) -> None:
         """`beside` is a checker that nobody asked for, fed in the same pass.
@@ -62,12 +64,10 @@ class CheckerPass:
         self._checkers: list[Checker] = made([*entries, *([beside] if beside else [])])
         is_recorded = self.source.meta.recorded
         self._has_beside = beside is not None
-        self._has_data_only = with_data_only and is_recorded
-        if self._has_data_only:
-            from atomsan.checkers.data_only import DataOnly
-
-            finder = chosen(Capability.VIOLATIONS, Capability.WITNESSES, Capability.LEAN)
-            self._checkers.append(DataOnly(finder.make(serializability=False)))
+        self.evidence: LiveEvidence | None = None
+        """What violations are judged by, where the trace comes only once."""
+        if with_evidence and is_recorded:
+            self._add_evidence()
         self._meeting: MeetingFinder | None = None
         if with_meetings and is_recorded:
             from atomsan.checkers.meetings import MeetingFinder
@@ -84,14 +84,31 @@ class CheckerPass:
         self.seconds = 0.0
         self.stopped: str | None = None
 
+    def _add_evidence(self) -> None:
+        from atomsan.checkers.data_only import DataOnly
+        from atomsan.flow.live_evidence import LiveEvidence
+
+        violating = next(checker for checker in self._checkers if isinstance(checker, WitnessingChecker))
+        beside = self._checkers[len(self._entries)] if self._has_beside else None
+        self.evidence = LiveEvidence(self.source.symbols, violating, beside)
+        finder = chosen(Capability.VIOLATIONS, Capability.WITNESSES, Capability.LEAN)
+        self._checkers.append(DataOnly(finder.make(serializability=False)))
+
     def run(self) -> CheckerPass:
         start = time.monotonic()
         size = self.source.batch_events
         reopen = (lambda: self._trace.open(size)) if self._trace.is_repeatable else None
         try:
             self._answers = run_checkers(
-                self.source, self._checkers, self._monitor, on_batch=self.begins, reopen=reopen
+                self.source,
+                self._checkers,
+                self._monitor,
+                on_batch=self.begins,
+                on_checked=self.evidence.feed if self.evidence else lambda batch: None,
+                reopen=reopen,
             )
+            if self.evidence is not None:
+                self.evidence.finish()
         finally:
             if self._meeting is not None:
                 self.meetings = MeetingPoints(*self._meeting.found())
@@ -114,7 +131,7 @@ class CheckerPass:
     @property
     def on_data_only(self) -> Result | None:
         """The answer of the checker that sees accesses only, if there was one."""
-        return self._answers.results[len(self._entries) + self._has_beside] if self._has_data_only else None
+        return self._answers.results[len(self._entries) + self._has_beside] if self.evidence else None
 
     @property
     def times(self) -> dict[str, float]:

@@ -37,8 +37,16 @@ def explain(trace: TraceInput, seen: OpenedTrace, monitor: Monitor, *groups: Vio
     if not trace.is_repeatable:
         return [Explained(violations) for violations in groups]
     found = _surroundings(trace, seen, list(chain(*groups)), monitor)
-    around = found if is_recorded else None
-    return [Explained(one.changed(lambda findings: with_locks(findings, found.holds)), around) for one in groups]
+    if is_recorded:
+        return [explained(violations, found) for violations in groups]
+    return [Explained(one.changed(lambda findings: with_locks(findings, found.holds))) for one in groups]
+
+
+def explained(violations: Violations, around: Surroundings) -> Explained:
+    """The violations of a recorded program, with what is around their steps."""
+    from atomsan.findings.surroundings import with_locks
+
+    return Explained(violations.changed(lambda findings: with_locks(findings, around.holds)), around)
 
 
 def _surroundings(

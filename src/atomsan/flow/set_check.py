@@ -20,7 +20,7 @@ from atomsan.checkers.atomic_sets import (
     Units,
     accesses_of,
     cycle_of,
-    pattern_in,
+    projected_witness,
     witness_of,
 )
 from atomsan.checkers.set_model import Declared, Layout, Marking, MeetingPoints, NameGlobs, Objects, Prefixes, SetModel
@@ -167,10 +167,7 @@ class SetCheck:
         checking = self.checking
         if checking is None:
             return []
-        found = []
-        for cycle, count in checking.cycles():
-            number = pattern_in(cycle)
-            found.append(witness_of(cycle, count, ("projection", *([f"pattern {number}"] if number else []))))
+        found = [projected_witness(cycle, count) for cycle, count in checking.cycles()]
         # what is called back inside a unit can hide a conflict of that unit from the projection, not from the patterns
         shown = checking.has_cycle()
         hidden = {key: match for key, match in checking.examples.items() if key[0] not in shown}

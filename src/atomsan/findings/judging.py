@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from atomsan.findings.cycles import is_of_data, turns
 from atomsan.findings.finding import merge_findings
 from atomsan.findings.making import placed_in
-from atomsan.findings.reasons import LEVELS, NOBODY, ORDER_ONLY, UNDECIDED, UNSEEN, Reason
+from atomsan.findings.reasons import FORGOTTEN, LEVELS, NOBODY, ORDER_ONLY, UNDECIDED, UNSEEN, Reason
 from atomsan.findings.repairing import with_repairs
 from atomsan.findings.rules import Rules
 from atomsan.findings.surroundings import Pair
@@ -63,6 +63,9 @@ class Evidence:
     """Whether two accesses are in no atomic set together."""
     is_settled: bool = True
     """Off where the check was stopped before all data cycles were enumerated."""
+    is_partial: Callable[[Finding], bool] = lambda finding: False
+    """Whether not all data cycles of the transactions of a violation could be enumerated: these began too early for
+    that, in a trace that comes only once."""
     around: Surroundings | None = None
     """What is around the steps, where a second pass was made for it."""
 
@@ -108,13 +111,18 @@ def _judged(violations: Violations, evidence: Evidence, is_ours: Callable[[str],
             yield _placed(finding, around)
         elif is_of_data(finding):
             reasons = rules.reasons(finding) if rules else iter([UNSEEN])
-            yield _placed(_with(finding, _weakest(reasons)), around)
+            yield _placed(_with(finding, _known(_weakest(reasons), finding, evidence)), around)
         elif finding.region not in on_data:
-            yield _placed(_with(finding, _of_order(finding, evidence)), around)
+            yield _placed(_with(finding, _known(_of_order(finding, evidence), finding, evidence)), around)
 
 
 def _weakest(reasons: Iterable[Reason]) -> Reason | None:
     return max(reasons, key=lambda reason: LEVELS.index(reason.level), default=None)
+
+
+def _known(reason: Reason | None, finding: Finding, evidence: Evidence) -> Reason | None:
+    """A note is a proof for one cycle. Where others may have been missed, it proves nothing."""
+    return FORGOTTEN if reason is not None and reason.level == "note" and evidence.is_partial(finding) else reason
 
 
 def _of_order(finding: Finding, evidence: Evidence) -> Reason:

@@ -83,12 +83,14 @@ class Rules:
     # ---- turns: are the two accesses one step?
 
     def _of_turn(self, turn: Turn) -> Reason | None:
+        if self._around.is_forgotten(turn.pair):
+            return FORGOTTEN
         first, last = (Local(site=step.at, around=self._around.activations(step.number)) for step in turn.ends)
         is_restarted = any(one.is_resumed for one in last.around) and self._around.is_restarted(turn.pair)
         unit = self._ties.unit(first, last, is_restarted=is_restarted)
         advanced = None if unit is None else self._advanced(turn, unit)
         if unit is None or advanced is None:
-            return FORGOTTEN if self._around.is_forgotten(turn.pair) else UNSEEN
+            return UNSEEN
         tie = self._ties.tie(unit, first, last, advanced=advanced)
         if tie is Tie.APART:
             return ITERATIONS

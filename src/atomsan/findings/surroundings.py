@@ -192,8 +192,8 @@ class Surroundings:
         return self._finder.activations(self._inside.get(event, ())) if self._finder else []
 
     def is_forgotten(self, pair: Pair) -> bool:
-        """Whether it was too late to see what is around the first access."""
-        return self._forgets and pair.first not in self._inside
+        """Whether it was too late to see what the thread did between the accesses."""
+        return self._forgets and pair not in self.between
 
     def opened(self, event: int) -> list[OpenRegion]:
         """The regions that the thread is in at an event, the innermost last."""

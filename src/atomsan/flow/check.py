@@ -246,6 +246,7 @@ class _Check:
             is_ours=self.is_ours if self.main.source.meta.recorded else None,
             are_apart=self.membership.are_apart,
             is_settled=self.is_settled(),
+            is_partial=self.main.evidence.is_partial if self.main.evidence else lambda finding: False,
             around=around,
         )
         judged = judge(violations, evidence)
@@ -362,15 +363,12 @@ def _of_checker(checked: CheckerPass, entry: Entry, result: Result) -> Iterable[
 def _on_data_only(checked: CheckerPass) -> list[Finding]:
     """What was found beside the checkers by looking at data only, and began too early for the evidence."""
     found = checked.on_data_only
-    if found is None or checked.evidence is None:
-        return []
-    since = checked.evidence.since
-    early = [witness for witness in found.witnesses if min(step.event for step in witness.steps) < since]
-    if not early:
+    if found is None or checked.evidence is None or not found.witnesses:
         return []
     from atomsan.findings.making import findings_of
 
-    return findings_of(early, checked.names, chosen(Capability.VIOLATIONS, Capability.WITNESSES).status)
+    findings = findings_of(found.witnesses, checked.names, chosen(Capability.VIOLATIONS, Capability.WITNESSES).status)
+    return [finding for finding in findings if checked.evidence.is_partial(finding)]
 
 
 def _of_cycle(state: _Check) -> list[Finding]:

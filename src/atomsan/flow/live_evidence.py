@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from atomsan.checkers.flattening import FlatBatch
     from atomsan.checkers.results import Witness
+    from atomsan.findings.finding import Finding
     from atomsan.findings.surroundings import Extract
     from atomsan.trace._nesting import OpenRegions
     from atomsan.trace.symbols import Symbols
@@ -91,10 +92,9 @@ class LiveEvidence:
             self._enumeration.finish()
         self._look_around()
 
-    @property
-    def since(self) -> int:
-        """From this event on all data was looked at; what began before it is known by the checkers alone."""
-        return 0 if self._enumeration is None else self._enumeration.since
+    def is_partial(self, finding: Finding) -> bool:
+        """Whether a step is in a transaction that began before the enumeration: not all of its data was looked at."""
+        return self._enumeration is not None and self._enumeration.is_partial(finding)
 
     def turns(self) -> list[Witness]:
         """All kinds of turns of the violating transactions."""
@@ -163,11 +163,13 @@ class _Enumeration:
     """All kinds of turns and of data cycles, from the beginning of the window on."""
 
     def __init__(self, symbols: Symbols, window: Window, violating: NDArray[np.uint32], flat: FlatBatch) -> None:
-        self.since = window.first
+        self._since = window.first
         self.turns = TurnFinder(np.zeros((0, 2), np.uint32))
         self._model = SetModel(symbols, Everything())
         self._checking = SetChecking(self._model, "projection")
         opened, threads = window.opened()
+        self._begun = {symbols.threads[thread]: opened.transactions(thread) for thread in range(threads)}
+        """How many transactions each thread has begun before, by its name."""
         self.turns.resume(opened, threads)
         self.add_violating(violating)
         self._model.limit = Limit(flat.locations, flat.regions)
@@ -184,6 +186,12 @@ class _Enumeration:
         self.turns.feed(batch)
         self._model.limit = Limit(flat.locations, flat.regions)
         self._checking.feed(batch)
+
+    def is_partial(self, finding: Finding) -> bool:
+        return any(
+            step.number < self._since or 0 < (step.transaction or 0) <= self._begun.get(step.thread, 0)
+            for step in finding.witness
+        )
 
     def finish(self) -> None:
         self.turns.finish()

@@ -62,7 +62,7 @@ class Evidence:
     are_apart: Apart = of_different_objects
     """Whether two accesses are in no atomic set together."""
     is_settled: bool = True
-    """Off where the check was stopped before all data cycles were enumerated."""
+    """Off where the check was stopped before all data cycles were enumerated and seen with what is around them."""
     is_partial: Callable[[Finding], bool] = lambda finding: False
     """Whether not all data cycles of the transactions of a violation could be enumerated: these began too early for
     that, in a trace that comes only once."""
@@ -84,16 +84,10 @@ def judge(violations: Violations, evidence: Evidence) -> list[Finding]:
     return with_repairs(judged, evidence.around) if evidence.around else judged
 
 
-def with_marked(marked: Sequence[Finding], judged: Sequence[Finding], *, is_stopped: bool) -> list[Finding]:
-    """What was found in the regions that the user marked, and what was judged beside it.
-
-    If the check was stopped, there was no last word on the notes: none of them is known to be one.
-    """
+def with_marked(marked: Sequence[Finding], judged: Sequence[Finding]) -> list[Finding]:
+    """What was found in the regions that the user marked, and what was judged beside it."""
     known = {finding.id for finding in marked}
-    rest = [finding for finding in judged if finding.id not in known]
-    if is_stopped:
-        rest = [_with(finding, UNDECIDED) if finding.level == "note" else finding for finding in rest]
-    return [*marked, *rest]
+    return [*marked, *(finding for finding in judged if finding.id not in known)]
 
 
 def _merged(judged: Iterable[Finding]) -> list[Finding]:
@@ -110,30 +104,24 @@ def _judged(violations: Violations, evidence: Evidence, is_ours: Callable[[str],
         if not is_ours(finding.region) or not finding.witness:
             yield _placed(finding, around)
         elif is_of_data(finding):
-            reasons = rules.reasons(finding) if rules else iter([UNSEEN])
-            yield _placed(_with(finding, _known(_weakest(reasons), finding, evidence)), around)
+            reason = _weakest(rules.reasons(finding) if rules else iter([UNSEEN]))
+            yield _placed(_with(finding, reason, evidence), around)
         elif finding.region not in on_data:
-            yield _placed(_with(finding, _known(_of_order(finding, evidence), finding, evidence)), around)
+            yield _placed(_with(finding, NOBODY if finding.kind == "cycle" else ORDER_ONLY, evidence), around)
 
 
 def _weakest(reasons: Iterable[Reason]) -> Reason | None:
     return max(reasons, key=lambda reason: LEVELS.index(reason.level), default=None)
 
 
-def _known(reason: Reason | None, finding: Finding, evidence: Evidence) -> Reason | None:
-    """A note is a proof for one cycle. Where others may have been missed, it proves nothing."""
-    return FORGOTTEN if reason is not None and reason.level == "note" and evidence.is_partial(finding) else reason
-
-
-def _of_order(finding: Finding, evidence: Evidence) -> Reason:
-    """Of a violation that rests on locks, threads or hand-overs, in a region in which no data cycle was found."""
-    if not evidence.is_settled:
-        return UNDECIDED
-    return NOBODY if finding.kind == "cycle" else ORDER_ONLY
-
-
-def _with(finding: Finding, reason: Reason | None) -> Finding:
-    return finding if reason is None else replace(finding, level=reason.level, why=reason.why)
+def _with(finding: Finding, reason: Reason | None, evidence: Evidence) -> Finding:
+    """The finding at the level of a reason. Where cycles may have been missed, nothing is known to be harmless."""
+    if reason is None:
+        return finding
+    known = reason if evidence.is_settled else UNDECIDED
+    if known.level == "note" and evidence.is_partial(finding):
+        known = FORGOTTEN
+    return replace(finding, level=known.level, why=known.why)
 
 
 def _placed(finding: Finding, around: Surroundings | None) -> Finding:

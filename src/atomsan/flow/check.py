@@ -230,7 +230,7 @@ class _Check:
         return Violations(of_transactions=_of_checkers(self.marked) if self.marked else ())
 
     def is_settled(self) -> bool:
-        """Whether all data cycles were enumerated."""
+        """Whether all data cycles were enumerated and seen with what is around them."""
         return self.monitor.stopped is None
 
     def judged(self) -> list[Finding]:
@@ -254,7 +254,7 @@ class _Check:
             return with_groups(judged)
         violations, around = self.marked_explained or Explained(self.in_marked)
         marked = judge(violations, Evidence(around=around))
-        return with_groups(with_marked(marked, judged, is_stopped=self.monitor.stopped is not None))
+        return with_groups(with_marked(marked, judged))
 
 
 # ---- the passes

@@ -154,7 +154,7 @@ class _Sets:
         evidence = Evidence(is_ours=is_ours, are_apart=self.main.membership.are_apart, around=ours.around)
         judged = judge(ours.violations, evidence)
         in_marked = judge(marked.violations, Evidence(around=marked.around))
-        return with_groups(with_marked(in_marked, judged, is_stopped=False))
+        return with_groups(with_marked(in_marked, judged))
 
 
 # ---- the passes

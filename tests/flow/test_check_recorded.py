@@ -2,33 +2,86 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from typing import Any, Literal
 
 import pytest
 
 import atomsan
 from atomsan import Finding, Report, Specification, Trace, TraceBuilder
 from atomsan.checkers.atomic_sets import SetChecking
-from atomsan.findings.reasons import UNDECIDED, WHOLE
+from atomsan.findings.reasons import APPENDS as APPENDS_BETWEEN
+from atomsan.findings.reasons import COMMUTES, NO_FLOW, ORDER_ONLY, UNDECIDED, UNSEEN, WHOLE, Reason
 from atomsan.flow.trace_input import OpenedTrace
 from atomsan.reports.text import render
-from atomsan.trace.events import Batch
+from atomsan.trace.events import Batch, Event, Op
 from atomsan.trace.regions import CHOSEN_ORIGINS
+from atomsan.trace.symbols import Symbols
 
 LOCKED_TWICE = "T:begin(f) T:acq(l) T:r(x) T:rel(l) U:acq(l) U:r(x) U:rel(l) T:acq(l) T:r(x) T:rel(l) T:end(f)"
 LOST_UPDATE = "T:begin(f) T:acq(l) T:r(x) T:rel(l) U:acq(l) U:w(x) U:rel(l) T:acq(l) T:w(x) T:rel(l) T:end(f)"
-APPENDS = "T:begin(f) T:w(x)@a U:w(x)@a T:w(x)@a T:end(f)"
+APPENDS = "T:begin(f) T:w(x)@append U:w(x)@append T:w(x)@append T:end(f)"
 
 
-def recorded(line: str, origins: dict[str, str], **field: str) -> Trace:
-    """A trace whose regions have these origins."""
+class Flows:
+    """Gives the functions of a hand-written trace the flow graphs of straight-line code.
+
+    A region is a function of the same name. Each of its accesses and calls is a node, in this order. What it is called
+    with goes into all of them; what one gives goes into those after it, unless `tied` is off; the function returns it.
+    """
+
+    def __init__(self, symbols: Symbols, *, tied: bool) -> None:
+        self._symbols = symbols
+        self._tied = tied
+        self._nodes: dict[str, list[dict[str, Any]]] = {}
+        self._open: dict[str, list[str]] = {}
+
+    def site(self, event: Event) -> str | None:
+        """The site of an event, in the function that runs. The trace's own name for it names the operation."""
+        opened = self._open.setdefault(event.thread, [])
+        kind = {Op.READ: "read", Op.WRITE: "write", Op.BEGIN: "call"}.get(event.op)
+        named: dict[str, Any] = {"operation": event.site} if event.site else {}
+        site = event.site
+        if kind and opened:
+            nodes = self._nodes[opened[-1]]
+            named |= {"owner": self._symbols.functions.find(opened[-1]), "node": len(nodes)}
+            site = f"{opened[-1]}:{len(nodes)}"
+            nodes.append({"k": kind, "s": len(nodes), "l": [], "arms": []})
+        if event.op is Op.BEGIN:
+            opened.append(event.target)
+            self._nodes.setdefault(event.target, [{"k": "param", "s": 0, "l": [], "arms": []}])
+            function = self._symbols.functions.intern(event.target)
+            self._symbols.regions.set(self._symbols.regions.intern(event.target), "function", function)
+        elif event.op is Op.END:
+            opened.pop()
+        if site:
+            self._symbols.sites.intern(site, **named)
+        return site
+
+    def store(self) -> None:
+        """Put the graphs into the trace, when all events are known."""
+        for name, nodes in self._nodes.items():
+            last = len(nodes)
+            edges = [[i, j, "v", []] for j in range(last) for i in range(j) if self._tied or i == 0]
+            edges += [[i, last, "v", []] for i in range(last) if nodes[i]["k"] != "write"]
+            nodes.append({"k": "return", "s": last, "l": [], "arms": []})
+            function = self._symbols.functions.intern(name)
+            self._symbols.functions.set(function, "summary", json.dumps({"nodes": nodes, "edges": edges}))
+
+
+def recorded(
+    line: str, origins: dict[str, str], *, flow: Literal["tied", "not tied", "not known"] = "tied", **field: str
+) -> Trace:
+    """A trace whose regions have these origins, and that says how values flow in them."""
     builder = TraceBuilder()
     for name, origin in origins.items():
         builder.symbols.regions.intern(name, origin=origin)
     builder.symbols.locations.intern("x", **field)
-    builder.symbols.sites.intern("a", operation="append")
+    flows = Flows(builder.symbols, tied=flow == "tied")
     for event in atomsan.parse(line).events():
-        builder.add(event.thread, event.op.short, event.target, event.site)
+        builder.add(event.thread, event.op, event.target, event.site if flow == "not known" else flows.site(event))
+    flows.store()
     trace = builder.build()
     trace.meta.recorded = not CHOSEN_ORIGINS.isdisjoint(origins.values())
     return trace
@@ -43,6 +96,11 @@ def no_findings(report: Report) -> list[Finding]:
     return [*report.suspects, *report.notes]
 
 
+def reasons(report: Report) -> set[Reason]:
+    """Of suspects and notes."""
+    return {Reason(one.level, one.why or "") for one in no_findings(report)}
+
+
 @pytest.mark.parametrize("origin", ["foreign", "annotated"])
 def test_lock_order_in_a_declared_region_is_a_finding(origin: str) -> None:
     report = atomsan.check(recorded(LOCKED_TWICE, {"f": origin}))
@@ -54,7 +112,7 @@ def test_lock_order_in_a_chosen_region_is_a_note() -> None:
     report = atomsan.check(recorded(LOCKED_TWICE, {"f": "function"}))
     assert (report.verdict, report.serializable, report.violations) == ("holds", False, 1)
     assert (report.findings, report.suspects, [note.region for note in report.notes]) == ([], [], ["f"])
-    assert "locks" in (report.notes[0].why or "")
+    assert report.notes[0].why == ORDER_ONLY.why
     assert report.to_dict()["notes"][0]["why"] == report.notes[0].why
 
 
@@ -63,18 +121,34 @@ def test_lost_update_in_a_chosen_region_is_a_finding() -> None:
     assert [(finding.region, finding.pattern) for finding in report.findings] == [("f", "lost update")]
 
 
-def test_appends_are_a_note_on_the_structure_and_a_finding_on_an_element() -> None:
+def test_violation_on_data_is_a_suspect_if_the_trace_does_not_say_how_values_flow() -> None:
+    report = atomsan.check(recorded(LOST_UPDATE, {"f": "function"}, flow="not known"))
+    assert regions(report) == ([], ["f"])
+    assert reasons(report) == {UNSEEN}
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        (APPENDS, APPENDS_BETWEEN),
+        (APPENDS.replace("@append", "@add"), COMMUTES),
+        (APPENDS.replace("U:w(x)@append", "U:r(x)"), None),
+    ],
+    ids=["appended in between", "added to a set in between", "read in between"],
+)
+def test_what_others_do_between_two_changes_of_a_container(line: str, reason: Reason | None) -> None:
+    """Appends may be meant to mix, elements of a set have no order, and a reader sees half of the work."""
     structure = {"class": "C.items", "field": "<structure>"}
-    assert regions(atomsan.check(recorded(APPENDS, {"f": "function"}, **structure))) == ([], ["f"])
-    element = {"class": "C.items", "field": "[...]"}
-    assert regions(atomsan.check(recorded(APPENDS, {"f": "function"}, **element))) == (["f"], [])
+    report = atomsan.check(recorded(line, {"f": "function"}, **structure))
+    assert regions(report) == (([], ["f"]) if reason else (["f"], []))
+    assert reasons(report) == ({reason} if reason else set())
 
 
 def test_violation_on_the_any_key_location_is_a_suspect() -> None:
     whole = {"class": "C.items", "field": "<any key>"}
     report = atomsan.check(recorded(LOST_UPDATE, {"f": "function"}, **whole))
     assert regions(report) == ([], ["f"] * len(no_findings(report)))
-    assert {suspect.why for suspect in report.suspects} == {WHOLE}
+    assert reasons(report) == {WHOLE}
     assert report.verdict == "holds"
 
 
@@ -144,7 +218,7 @@ def test_nothing_is_called_harmless_because_the_check_was_stopped(
     whole = atomsan.check(everything(), spec=spec)
     assert whole.stopped is None
     assert set(regions(whole)[0]) == ({"f", "g"} if spec is None else {"f", "g", "m"})
-    assert UNDECIDED not in {one.why for one in no_findings(whole)}
+    assert UNDECIDED not in reasons(whole)
     counting = {finding.id for finding in whole.findings}
     stopped = []
     for number in range(1, 10):
@@ -153,45 +227,58 @@ def test_nothing_is_called_harmless_because_the_check_was_stopped(
             break
         stopped.append(number)
         assert report.stopped == "interrupted"
-        assert not [one for one in no_findings(report) if one.id in counting and one.why != UNDECIDED], number
+        assert not [one for one in no_findings(report) if one.id in counting and not one.is_undecided], number
         assert report.verdict == ("violated" if report.findings else "unknown"), number
-    # passes: checkers, learning, all data as one set, surroundings; for a marked region the first and last once more
+    # passes: checkers, turns, all data as one set, surroundings; for a marked region the first and last once more
     assert stopped == ([1, 2, 3, 4] if spec is None else [1, 2, 3, 4, 5, 6])
 
 
-def test_interrupt_of_the_set_pass_leaves_undecided_suspects(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The second pass: violations on data alone are findings; all others stay undecided, and are shown."""
-    report = stopped_in(monkeypatch, 2)
-    assert regions(report)[0] == ["f"]
-    assert {one.why for one in no_findings(report)} == {UNDECIDED}
-    assert set(regions(report)[1]) == {"g", "h", "k", "n"}
+@pytest.mark.parametrize("number", [2, 3, 4], ids=["turns", "all data as one set", "surroundings"])
+def test_interrupt_before_anything_is_judged_leaves_undecided_suspects(
+    number: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was found by then is shown. Whether it counts, is seen from what is around its steps."""
+    report = stopped_in(monkeypatch, number)
+    assert (report.verdict, report.findings, report.notes) == ("unknown", [], [])
+    assert reasons(report) == {UNDECIDED}
+    assert {suspect.region for suspect in report.suspects} == {"f", "g", "h", "k", "n"}
     text = render([report])
-    assert f"{len(report.suspects)} of them undecided" in text
-    assert text.count(f": {UNDECIDED}  [") == 4
+    assert f"({len(report.suspects)} of them undecided)" in text
+    assert text.count(f": {UNDECIDED.why}  [") == 5
     in_full = render([report], with_notes=True)
-    assert in_full.count(f"undecided, because {UNDECIDED}") == 4
-    assert in_full.count(UNDECIDED) == len(report.suspects)
+    assert in_full.count(f"undecided, because {UNDECIDED.why}") == 5
+    assert in_full.count(UNDECIDED.why) == len(report.suspects)
     assert "undecided" not in render([atomsan.check(everything())], with_notes=True)
 
 
-def test_interrupt_while_checking_extracts_leaves_undecided_suspects(monkeypatch: pytest.MonkeyPatch) -> None:
-    """This check reads extracts of the trace that were kept, not the trace."""
-
-    def stop(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(SetChecking, "feed", stop)
+@pytest.mark.parametrize("method", ["TurnFinder.feed", "TurnFinder.__init__", "TurnFinder.finish"])
+def test_interrupt_while_turns_are_found_leaves_undecided_suspects(
+    method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(f"atomsan.checkers.turns.{method}", interrupt)
     report = atomsan.check(everything())
-    assert (report.stopped, regions(report)[0]) == ("interrupted", ["f"])
-    assert {one.why for one in no_findings(report)} == {UNDECIDED}
+    assert (report.stopped, report.verdict, report.findings) == ("interrupted", "unknown", [])
+    assert reasons(report) == {UNDECIDED}
+
+
+def test_interrupt_while_checking_extracts_leaves_undecided_suspects(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The check of all data as one set reads extracts of the trace that were kept, not the trace."""
+    monkeypatch.setattr(SetChecking, "feed", interrupt)
+    report = atomsan.check(everything())
+    assert (report.stopped, report.verdict, report.findings) == ("interrupted", "unknown", [])
+    assert reasons(report) == {UNDECIDED}
     of_sets = atomsan.sets(everything())
     assert (of_sets.stopped, of_sets.verdict, of_sets.reason) == ("interrupted", "unknown", "interrupted")
+
+
+def interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
 
 
 def test_timeout_leaves_only_undecided_suspects() -> None:
     report = atomsan.check(everything(), timeout=1e-9)
     assert report.stopped == "out of time"
-    assert {one.why for one in no_findings(report)} <= {UNDECIDED}
+    assert reasons(report) <= {UNDECIDED}
 
 
 def test_transaction_numbers_are_the_same_in_every_report() -> None:
@@ -209,13 +296,12 @@ def test_transaction_numbers_are_the_same_in_every_report() -> None:
 ACROSS = "T:begin(g) T:begin(f) T:r(x) T:end(f) U:w(x) T:begin(f) T:w(x) T:end(f) T:end(g)"
 
 
-@pytest.mark.parametrize(("flow", "expected"), [("account", (["g"], [])), (None, ([], ["g"]))])
-def test_two_calls_are_one_step_if_a_result_flows_from_one_to_the_other(
-    flow: str | None, expected: tuple[list[str], list[str]]
-) -> None:
-    trace = recorded(ACROSS, {"g": "function", "f": "function"})
-    trace.symbols.regions.set(trace.symbols.regions.find("g") or 0, "flow", flow)
-    assert regions(atomsan.check(trace)) == expected
+def test_two_calls_are_one_step_if_a_result_flows_from_one_to_the_other() -> None:
+    origins = {"g": "function", "f": "function"}
+    assert regions(atomsan.check(recorded(ACROSS, origins, flow="tied"))) == (["g"], [])
+    report = atomsan.check(recorded(ACROSS, origins, flow="not tied"))
+    assert regions(report) == ([], ["g"])
+    assert reasons(report) == {NO_FLOW}
 
 
 MARKED_INSIDE = "T:begin(f) T:begin(x) T:r(v) U:w(v) T:w(v) T:end(x) T:end(f)"

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from atomsan.findings.reasons import ACROSS, NO_FLOW
 from atomsan.trace.bundle import BundleSource
 from cli.running import Atomsan, assert_refused, environment
 
@@ -162,17 +163,32 @@ def viewer():
 
 def test_method_that_only_calls_methods_of_its_parts(atomsan: Atomsan) -> None:
     """The method belongs to the class that owns the set, so it is one unit of work on the whole set."""
-    program = ACCOUNT.replace("self.checking += 1\n", "self.log.add()\n").replace(
-        "return self.checking, self.log.count", "return self.log.count"
+    program = (
+        ACCOUNT.replace("self.checking, self.log = 0, Log()", "self.ins, self.outs = Log(), Log()")
+        .replace("self.checking += 1\n", "self.ins.add()\n")
+        .replace("self.log.add()", "self.outs.add()")
+        .replace("self.checking, self.log.count", "self.ins.count, self.outs.count")
     )
-    written(program, '"Account" = ["checking", "log.count"]')
-    assert atomsan("run", "app.py").code == 0
-    written(program.replace("self.count += 1", "self.count = max(1, self.count)"), '"Account" = ["log.count"]')
-    assert atomsan("run", "app.py").code == 0
+    written(program, '"Account" = ["ins.count", "outs.count"]')
+    assert atomsan("run", "-o", "r.json", "app.py").code == 0
+    assert [one["why"] for one in json.loads(Path("r.json").read_text())["suspects"]] == [ACROSS.why]
     ran = atomsan("run", "--spec", "spec.toml", "-o", "r.json", "app.py")
     assert ran.code == 1, ran.err
     regions = {finding["region"] for finding in json.loads(Path("r.json").read_text())["findings"]}
     assert regions == {"app:Account.change"}
+
+
+@pytest.mark.parametrize("change", ["self.count += 1", "self.count = max(1, self.count)"])
+def test_rule_does_not_tie_calls_that_have_nothing_to_do_with_each_other(atomsan: Atomsan, change: str) -> None:
+    """It says which data belongs together, and not that two calls of one part are one step."""
+    program = ACCOUNT.replace("self.checking += 1\n", "self.log.add()\n").replace(
+        "return self.checking, self.log.count", "return self.log.count"
+    )
+    written(program.replace("self.count += 1", change), '"Account" = ["log.count"]')
+    for options in ([], ["--spec", "spec.toml"]):
+        assert atomsan("run", *options, "-o", "r.json", "app.py").code == 0
+        found = json.loads(Path("r.json").read_text())
+        assert [(one["region"], one["why"]) for one in found["suspects"]] == [("app:Account.change", NO_FLOW.why)]
 
 
 def test_a_specification_for_a_recording(atomsan: Atomsan) -> None:

@@ -121,6 +121,15 @@ def test_lost_update_in_a_chosen_region_is_a_finding() -> None:
     assert [(finding.region, finding.pattern) for finding in report.findings] == [("f", "lost update")]
 
 
+@pytest.mark.parametrize("line", [LOST_UPDATE, "T:begin(f) T:r(x) U:w(x) T:w(x) T:end(f)"], ids=["locked", "unlocked"])
+def test_violation_that_is_seen_in_several_ways_counts_once(line: str) -> None:
+    """By the checkers, as a turn, and in all data as one set; and again in the next transaction."""
+    origins = {"f": "function"}
+    assert [finding.count for finding in atomsan.check(recorded(line, origins)).findings] == [1]
+    twice = atomsan.check(recorded(f"{line} {line}", origins))
+    assert sum(finding.count for finding in twice.findings) == 2
+
+
 def test_violation_on_data_is_a_suspect_if_the_trace_does_not_say_how_values_flow() -> None:
     report = atomsan.check(recorded(LOST_UPDATE, {"f": "function"}, flow="not known"))
     assert regions(report) == ([], ["f"])

@@ -41,15 +41,23 @@ class Violations:
 
     of_transactions: Sequence[Finding] = ()
     """By whole transactions: their order follows from accesses, locks, threads and hand-overs."""
+    of_turns: Sequence[Finding] = ()
+    """By accesses alone: every kind of turn."""
     of_data: Sequence[Finding] = ()
-    """By accesses alone."""
+    """By accesses alone: by a checker that sees nothing else."""
+
+    @property
+    def sources(self) -> tuple[Sequence[Finding], ...]:
+        """What was found in each way. The same violation can be in several of them."""
+        return self.of_turns, self.of_data, self.of_transactions
 
     def __iter__(self) -> Iterator[Finding]:
-        return chain(self.of_data, self.of_transactions)
+        return chain.from_iterable(self.sources)
 
     def changed(self, change: Callable[[Sequence[Finding]], Sequence[Finding]]) -> Violations:
         """The same, with something done to the findings of each kind."""
-        return Violations(of_transactions=change(self.of_transactions), of_data=change(self.of_data))
+        of_turns, of_data, of_transactions = map(change, self.sources)
+        return Violations(of_turns=of_turns, of_data=of_data, of_transactions=of_transactions)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,9 +86,10 @@ def pairs_of(findings: Iterable[Finding]) -> Iterator[Pair]:
 def judge(violations: Violations, evidence: Evidence) -> list[Finding]:
     """The findings, then the suspects, then the notes. What is seen in several ways has the strongest level."""
     if evidence.is_ours is None:
-        judged = _merged(_placed(finding, evidence.around) for finding in violations)
+        sources = [[_placed(finding, evidence.around) for finding in source] for source in violations.sources]
     else:
-        judged = _merged(_judged(violations, evidence, evidence.is_ours))
+        sources = _judged(violations, evidence, evidence.is_ours)
+    judged = _merged(sources)
     return with_repairs(judged, evidence.around) if evidence.around else judged
 
 
@@ -90,24 +99,30 @@ def with_marked(marked: Sequence[Finding], judged: Sequence[Finding]) -> list[Fi
     return [*marked, *(finding for finding in judged if finding.id not in known)]
 
 
-def _merged(judged: Iterable[Finding]) -> list[Finding]:
+def _merged(sources: Iterable[Iterable[Finding]]) -> list[Finding]:
+    """One list. What was seen in several ways are the same occurrences, which count once."""
+    judged = chain.from_iterable(map(merge_findings, sources))
     ordered = sorted(judged, key=lambda one: (LEVELS.index(one.level), one.first_event is None, one.first_event))
-    return merge_findings(ordered)
+    return merge_findings(ordered, counts=max)
 
 
-def _judged(violations: Violations, evidence: Evidence, is_ours: Callable[[str], bool]) -> Iterator[Finding]:
+def _judged(violations: Violations, evidence: Evidence, is_ours: Callable[[str], bool]) -> list[list[Finding]]:
     around = evidence.around
     symbols = around.symbols if around else None
     rules = Rules(around, symbols, evidence.are_apart) if around and symbols else None
-    on_data = {finding.region for finding in violations.of_data}
-    for finding in violations:
+    on_data = {finding.region for finding in (*violations.of_turns, *violations.of_data)}
+
+    def judged(finding: Finding) -> Finding | None:
         if not is_ours(finding.region) or not finding.witness:
-            yield _placed(finding, around)
-        elif is_of_data(finding):
+            return _placed(finding, around)
+        if is_of_data(finding):
             reason = _weakest(rules.reasons(finding) if rules else iter([UNSEEN]))
-            yield _placed(_with(finding, reason, evidence), around)
-        elif finding.region not in on_data:
-            yield _placed(_with(finding, NOBODY if finding.kind == "cycle" else ORDER_ONLY, evidence), around)
+            return _placed(_with(finding, reason, evidence), around)
+        if finding.region in on_data:
+            return None
+        return _placed(_with(finding, NOBODY if finding.kind == "cycle" else ORDER_ONLY, evidence), around)
+
+    return [[known for finding in source if (known := judged(finding))] for source in violations.sources]
 
 
 def _weakest(reasons: Iterable[Reason]) -> Reason | None:

@@ -180,13 +180,17 @@ class _Check:
         whole = self.of_transactions
         if not self.is_judged():
             return Violations(of_transactions=whole)
-        on_data = [*self.of_turns, *self.of_one_set, *_on_data_only(self.main)]
         with_sets = self.membership.with_sets
         return Violations(
             of_transactions=with_sets(whole),
             # what the user marked is shown by the transactions
-            of_data=with_sets([one for one in on_data if self.is_ours(one.region)]),
+            of_turns=with_sets([one for one in self.of_turns if self.is_ours(one.region)]),
+            of_data=with_sets([one for one in self.on_data if self.is_ours(one.region)]),
         )
+
+    @property
+    def on_data(self) -> list[Finding]:
+        return [*self.of_one_set, *_on_data_only(self.main)]
 
     @property
     def violating(self) -> Sequence[Transaction]:

@@ -196,6 +196,14 @@ def test_an_update_stores_to_its_keys_only(length: int) -> None:
     assert Program(container).run((1, update, other), (2, STORE, length - 1)) == {(1, 2)}
 
 
+@pytest.mark.parametrize("length", [3, 64, 65, 1000, 4096])
+def test_an_update_reads_its_argument(length: int) -> None:
+    update = "«keyed_method update»[k, a].update(a)"
+    other = dict.fromkeys(range(length), 1)
+    assert Program(other).run((1, STORE, length - 1), (2, update, {})) == {(1, 2)}
+    assert Program(other).run((1, update, {}), (2, STORE, length - 1)) == {(1, 2)}
+
+
 @pytest.mark.parametrize("length", [3, 64, 65, 1000])
 def test_popitem_takes_the_last(length: int) -> None:
     pop = "«method popitem»[a].popitem()"

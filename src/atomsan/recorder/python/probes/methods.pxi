@@ -39,7 +39,7 @@ cdef void log_steps(
             if other_shape >= KEYS and other_shape <= ITEMS:
                 other = viewed(argument)
                 other_shape = MAPPING
-            if other_shape == MAPPING and (steps & 0x7f) == AT_KEYS and MOST < PyDict_Size(other) <= MOST_STORES:
+            if other_shape == MAPPING and has_step(steps, AT_KEYS) and MOST < PyDict_Size(other) <= MOST_STORES:
                 records += <uint64_t>PyDict_Size(other)
     if KEYS <= shape <= ITEMS:
         obj = viewed(obj)
@@ -90,6 +90,14 @@ cdef inline bint is_bulky(uint64_t steps) noexcept:
     while steps:
         step = <uint32_t>(steps & 0x7f)
         if step == AT_ELEMENTS or step == AT_LAST or step == AT_KEYS or step == AT_ARGUMENT:
+            return True
+        steps >>= 8
+    return False
+
+
+cdef inline bint has_step(uint64_t steps, uint32_t wanted) noexcept:
+    while steps:
+        if (steps & 0x7f) == wanted:
             return True
         steps >>= 8
     return False

@@ -2,7 +2,7 @@
 
 A recipe is a kind (a byte) and sections separated by `SEPARATOR`. An even kind damages the parts of a valid archive:
 each section is the number of a part (a byte) and the commands of `patches.patched`. An odd kind says what stands in the
-parts: the events (four bytes each: thread, op, target, site), the names of the six tables (a line each), and the fields
+parts: the events (four bytes each: thread, op, target, site), the names of the seven tables (a line each), and the fields
 of the metadata in JSON; the bits of the kind add what else a foreign writer may do. Sections left out are as in a valid
 archive.
 """
@@ -33,10 +33,11 @@ _EVENTS = bytes(
         *(1, 3, 0, 0, 2, 9, 0, 255, 0, 5, 1, 1, 0, 7, 0, 2),
     ]
 )
-_NAMES = [b"T0\nT1\nT2", b"x\na variable with a long name\n\xc3\xa9", b"lock", b"m\n", b"h", b"a.py:1\n2\nc.py:3\n4\n5"]
+_NAMES = [b"T0\nT1\nT2", b"x\na variable with a long name\n\xc3\xa9", b"lock", b"m:f", b"m\n", b"h", b"a.py:1\n2\nc.py:3\n4\n5"]
 
 # The symbol tables, in the order of `SYMBOL_KINDS`, as files and metadata keys name them.
 _TABLES = tuple(map(stored_name, SYMBOL_KINDS))
+_COUNT = len(_TABLES) + 2  # with the events before them, and the metadata behind
 
 Parts = dict[str, bytes]
 
@@ -46,10 +47,10 @@ def recipes() -> Iterator[bytes]:
     whole = SEPARATOR.join([_EVENTS, *_NAMES, b"{}"])
     for bit in range(8):
         yield bytes([1 | 1 << bit]) + whole
-    yield bytes([1]) + SEPARATOR.join([_EVENTS, *_NAMES[:5], b"x", b'{"numbered_sites": {"first": 1, "count": 9}}'])
+    yield bytes([1]) + SEPARATOR.join([_EVENTS, *_NAMES[:-1], b"x", b'{"numbered_sites": {"first": 1, "count": 9}}'])
     yield b"\0"
     yield b"\2"
-    for part in range(8):
+    for part in range(_COUNT):
         yield bytes([0, part]) + b"\x03\0\x50\0"
         yield bytes([2, part]) + b"\0\x01\0\x04abcd"
 
@@ -91,7 +92,7 @@ def _parts(recipe: bytes, damaged: tuple[str, ...] = ("events", *_TABLES, "meta"
 
 
 def _damage(recipe: bytes) -> dict[int, bytes]:
-    return {section[0] % 8: section[1:] for section in recipe[1:].split(SEPARATOR) if section}
+    return {section[0] % _COUNT: section[1:] for section in recipe[1:].split(SEPARATOR) if section}
 
 
 def _made(kind: int, sections: list[bytes]) -> Parts:
@@ -106,7 +107,7 @@ def _made(kind: int, sections: list[bytes]) -> Parts:
     for number, table in enumerate(_TABLES, 1):
         batch = _names_batch(given.get(number, _NAMES[number - 1]), number, kind)
         parts[f"{table}.arrows"] = _stream([batch.slice(0, 0), batch] if kind & _EMPTY_BATCHES else [batch], options)
-    parts["meta.json"] = _meta(given.get(7, b""))
+    parts["meta.json"] = _meta(given.get(_COUNT - 1, b""))
     return parts
 
 

@@ -41,7 +41,7 @@ FOUND = [
     ("bundle", b"\x3e\x01\0\0\0\0" + SEPARATOR + b"T\0" + SEPARATOR + b"x"),
     ("parquet", b"\x3e\x05\1\0\0\xff" + SEPARATOR + b"a\n\xff\nb" + SEPARATOR + b"x"),
     # the name of an unknown format was not shortened in the message
-    ("bundle", b"\x3e\x01" + 7 * SEPARATOR + b'{"format": "' + b"x" * 3000 + b'"}'),
+    ("bundle", b"\x3e\x01" + 8 * SEPARATOR + b'{"format": "' + b"x" * 3000 + b'"}'),
 ]
 
 

@@ -145,6 +145,7 @@ def test_names() -> None:
         "threads": [f"T{i}" for i in range(12)],
         "locations": [f"V{i}" for i in range(8 + 2)],
         "locks": ["L0", "L1"],
+        "functions": [],
         "regions": ["m0", "m1", "m2"],
         "handovers": ["h0"],
         "sites": [str(i) for i in range(40)],

@@ -39,7 +39,7 @@ def test_columns_are_read_only() -> None:
 
 def test_site_names_are_split_into_file_line_and_column() -> None:
     trace = atomsan.parse(LINE)
-    assert trace.symbols.sites.site(0) == ("a.py:3", "a.py", 3, None, None, None, None)
+    assert trace.symbols.sites.site(0) == ("a.py:3", "a.py", 3, *[None] * 7)
     for name, parts in {
         "12": (None, None, None),
         "a.py:3:14": ("a.py", 3, 14),

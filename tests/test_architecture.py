@@ -96,7 +96,7 @@ def test_engines_import_only_access_patterns_from_checkers() -> None:
 
 
 def test_every_source_directory_has_arrows() -> None:
-    directories = {path.name for path in SOURCE.iterdir() if path.is_dir() and path.name != "__pycache__"}
+    directories = {path.name for path in SOURCE.iterdir() if path.is_dir() and path.name[0] not in "._"}
     assert directories == {name.partition("/")[0] for name in ARROWS} - {"pytest_plugin"}
 
 

@@ -1,383 +1,329 @@
-"""Judging of violations as findings or notes, from witnesses in one line: `T1 read x > T2 write x > T1 write x`."""
+"""Judging: which violations are findings, suspects or notes.
+
+Most tests record a small program: one thread does `unit`, and where that says `turn()`, another does `other`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
-from atomsan.findings import judging, reasons
-from atomsan.findings.finding import Finding, Hold, InSet, ShownStep, SiteShown
-from atomsan.findings.judging import Evidence, Violations, condition_reads, judge
-from atomsan.findings.surroundings import ConditionRead, EnclosingRegion, RepeatedRead, Surroundings
-
-OPERATIONS = {"len": "read", "in": "read", "look": "read", "get_nowait": "write"}
-FIELDS = {"#": judging.STRUCTURE, "$": judging.QUEUE, "*": judging.ANY_KEY, "[": judging.ELEMENT}
-
-
-def step(words: str, number: int) -> ShownStep:
-    """`T1@3 append A.items#`: thread, event, operation, location; its last sign is a part of a container."""
-    who, operation, location = words.split()
-    thread, _, event = who.partition("@")
-    at = int(event) if event else number
-    op = operation if operation in ("read", "write", "release", "acquire") else OPERATIONS.get(operation, "write")
-    field = FIELDS.get(location[-1], location.rpartition(".")[2])
-    return ShownStep(
-        thread=thread,
-        transaction=1,
-        region=f"m:{thread}",
-        event=at,
-        place="",
-        op=op,
-        location=location,
-        path=location,
-        site=SiteShown("m.py", at, 0, "C.method", f"line {at}"),
-        to=0,
-        edge="",
-        target=abs(hash(location)),
-        number=at,
-        field=field,
-        object=location.rstrip("#$*[") if field in FIELDS.values() else location.partition(".")[0],
-        owner_object=location.partition(".")[0] if field in FIELDS.values() and "." in location else None,
-        operation=operation,
-    )
+from atomsan.findings import reasons
+from atomsan.findings.access_facts import commuting
+from atomsan.findings.judging import Evidence, Violations, judge, with_marked
+from atomsan.findings.reasons import LEVELS, Reason
+from findings.made import made, step
+from findings.staged import staged
 
 
-def finding(path: str, kind: str = "atomicity") -> Finding:
-    steps = [step(words, number) for number, words in enumerate(path.split(" > "))]
-    steps = [
-        replace(one, edge="program-order" if one.thread == other.thread else f"{one.op}-{other.op}")
-        for one, other in zip(steps, [*steps[1:], steps[0]], strict=True)
-    ]
-    return Finding(
-        id=path,
-        status="observed",
-        kind="cycle" if kind == "cycle" else "atomicity",
-        pattern="",
-        region="m:T",
-        count=1,
-        first_event=0,
-        witness=tuple(steps),
-        span=(0, len(steps) - 1),
-    )
+class Case(NamedTuple):
+    unit: str
+    other: str
+    more: str = ""
 
 
-def ours(name: str) -> bool:
-    """Whether AtomSan chose a region: it chose all of them."""
-    return True
+FOUND = Reason("finding", "")
 
 
-def why(given: str | Finding) -> str | None:
-    """The reason why a violation on data is no finding, judged by its steps alone."""
-    violation = finding(given) if isinstance(given, str) else given
-    (only,) = judge(Violations(of_sets=[violation]), Evidence(is_ours=ours))
-    return only.why
+def strongest(directory: Path, case: Case) -> set[Reason]:
+    """The reasons of the surest level among the violations of a program."""
+    report = staged(directory, *case)
+    judged = {Reason(one.level, one.why or "") for one in (*report.findings, *report.suspects, *report.notes)}
+    surest = min((LEVELS.index(reason.level) for reason in judged), default=None)
+    return {reason for reason in judged if LEVELS.index(reason.level) == surest}
 
 
-def why_around(
-    given: Finding,
-    regions: Mapping[int, list[EnclosingRegion]],
-    again: Mapping[ConditionRead, RepeatedRead] | None = None,
-) -> str | None:
-    """The same, with the regions that are open at its steps, and the reads that were repeated."""
-    around = Surroundings([])
-    around.regions |= regions
-    around.again |= again or {}
-    (only,) = judge(Violations(of_sets=[given]), Evidence(is_ours=ours, around=around))
-    return only.why
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ATOMSAN_CACHE", str(tmp_path_factory.getbasetemp() / "atomsan-cache"))
+
+
+# ---- notes, each with a racy neighbour
+
+CHECK_UNDER_LOCK = "with box.lock:\n    if box.made is None:\n        box.made = object()"
+DOUBLE_CHECK = "if box.made is None:\n    turn()\n    with box.lock:\n"
+CHECK_IN_CALLS = """
+def is_missing():
+    return box.made is None
+def make():
+    with box.lock:
+        if box.made is None:
+            box.made = object()
+"""
+
+
+def loop(body: str) -> str:
+    """A function with a loop. A thread does not begin with it, so that the loop is no sequence of units by itself."""
+    lines = "".join(f"        {line}\n" for line in body.splitlines())
+    return f"def work(n):\n    last, found = 0, []\n    for i in range(2):\n{lines}    other_box.made = found, last\n"
+
+
+IN_LOOP = "n = 1\nwork(n)\nother_box.items = n"
+
+NOTES = {
+    "commutes: other keys come and go": (
+        Case("box.table[1] = 1\nturn()\ndel box.table[1]", "box.table[2] = 2\ndel box.table[2]"),
+        reasons.COMMUTES,
+    ),
+    "commutes: who looked first comes first": (
+        Case("if len(box.table) < 1:\n    turn()\n    box.table[1] = 1", "box.table[2] = 2"),
+        reasons.COMMUTES,
+    ),
+    "sums: each step is whole": (
+        Case("with box.lock: box.x += 1\nturn()\nwith box.lock: box.x -= 1", "with box.lock: box.x += 1"),
+        reasons.SUMS,
+    ),
+    "unused: nothing is made of what was read": (
+        Case("box.x\nturn()\nbox.y = 1", "box.x = 1\nn = box.y\nother_box.y = n"),
+        reasons.UNUSED,
+    ),
+    "same literal: a flag is set once more": (
+        Case("if not box.x:\n    turn()\n    box.x = True", "box.x = True"),
+        reasons.SAME_LITERAL,
+    ),
+    "same literal: written twice": (Case("box.x = 1\nturn()\nbox.x = 1", "other_box.y = box.x"), reasons.SAME_LITERAL),
+    "overwritten: the last write decides": (Case("box.x = 1\nturn()\nbox.x = 2", "box.x = 3"), reasons.OVERWRITTEN),
+    "checked again under the lock": (
+        Case(DOUBLE_CHECK + "        if box.made is None:\n            box.made = object()", CHECK_UNDER_LOCK),
+        reasons.CHECKED_AGAIN,
+    ),
+    "checked again in other functions": (
+        Case("if is_missing():\n    turn()\n    make()", "make()", CHECK_IN_CALLS),
+        reasons.CHECKED_AGAIN,
+    ),
+    "iterations: nothing is carried": (
+        Case(IN_LOOP, "other_box.y = box.get()", loop("box.set(i)\nturn()")),
+        reasons.ITERATIONS,
+    ),
+    "order: two locked calls": (Case("box.get()\nturn()\nbox.get()", "box.get()"), reasons.ORDER_ONLY),
+}
+
+
+@pytest.mark.parametrize("name", NOTES)
+def test_proof_makes_a_note(name: str, tmp_path: Path) -> None:
+    case, reason = NOTES[name]
+    assert reason.level == "note"
+    assert strongest(tmp_path, case) == {reason}
+
+
+NEIGHBOURS = {
+    "commutes: both looked at the size": Case(
+        "if len(box.table) < 1:\n    turn()\n    box.table[1] = 1", "if len(box.table) < 1:\n    box.table[2] = 2"
+    ),
+    "commutes: the same key is seen": Case("box.table[1] = 1\nturn()\ndel box.table[1]", "box.y = box.table.get(1)"),
+    "sums: a step is torn apart": Case(
+        "with box.lock: n = box.x\nturn()\nwith box.lock: box.x = n + 1", "with box.lock: box.x += 1"
+    ),
+    "sums: of text": Case(
+        "with box.lock: box.made += 'a'\nturn()\nwith box.lock: box.made += 'b'",
+        "with box.lock: box.made += 'c'",
+        "box.made = ''",
+    ),
+    "unused: what was read is kept": Case("n = box.x\nturn()\nbox.y = n", "box.x = 1\nn = box.y\nother_box.y = n"),
+    "same literal: both do more than to set the flag": Case(
+        "if not box.x:\n    turn()\n    box.x = True\n    box.y += 1", "if not box.x:\n    box.x = True\n    box.y += 1"
+    ),
+    "same literal: two literals": Case("box.x = 1\nturn()\nbox.x = 2", "other_box.y = box.x"),
+    "overwritten: by what was read before": Case("n = box.x\nturn()\nbox.x = n", "box.x = 3"),
+    "checked again: not checked": Case(DOUBLE_CHECK + "        box.made = object()", CHECK_UNDER_LOCK),
+    "checked again: the first value is kept": Case(
+        "n = box.made\nif n is None:\n    turn()\n    with box.lock:\n        if box.made is None:\n"
+        "            box.made = object()\nother_box.made = n",
+        CHECK_UNDER_LOCK,
+    ),
+    "checked again: by another condition": Case(
+        "if box.x < 5:\n    turn()\n    with box.lock:\n        if box.x < 9:\n            box.x = 7",
+        "with box.lock:\n    box.x = 8",
+    ),
+    "iterations: a value is carried": Case(
+        IN_LOOP, "box.set(9)", loop("if i: box.set(last)\nlast = box.get() + 1\nturn()")
+    ),
+    "order: the second call gets what the first gave": Case("n = box.get()\nturn()\nbox.set(n + 2)", "box.set(3)"),
+}
+
+
+@pytest.mark.parametrize("name", NEIGHBOURS)
+def test_racy_neighbour_of_a_note_is_a_finding(name: str, tmp_path: Path) -> None:
+    assert strongest(tmp_path, NEIGHBOURS[name]) == {FOUND}
+
+
+def test_every_rule_that_makes_a_note_has_a_racy_neighbour() -> None:
+    assert {name.partition(":")[0].split()[0] for name in NOTES} == {
+        name.partition(":")[0].split()[0] for name in NEIGHBOURS
+    }
+
+
+# ---- suspects, each with a neighbour that counts
+
+KEY = """
+class Key:
+    def __hash__(self): return 1
+    def __eq__(self, other): return True
+"""
+LET_GO = "    box.lock.release()\n    turn()\n    box.lock.acquire()\n"
+
+SUSPECTS = {
+    "no flow": (
+        Case("box.set(1)\nturn()\nbox.set(2)", "other_box.y = box.get()"),
+        reasons.NO_FLOW,
+        Case("box.x = 1\nturn()\nbox.y = 2", "other_box.made = box.x, box.y"),
+    ),
+    "no flow: results that go into one": (
+        Case("n = box.get()\nturn()\nbox.set(2)\nother_box.y = n", "box.set(3)"),
+        reasons.NO_FLOW,
+        Case("other_box.y = box.get() + (turn() or 0) + box.show()", "box.x, box.y = 1, 2"),
+    ),
+    "whole container": (
+        Case("n = box.table.get(Key())\nturn()\nbox.table[Key()] = n", "box.table[Key()] = 7", KEY),
+        reasons.WHOLE,
+        Case("n = box.table.get(1)\nturn()\nbox.table[1] = n", "box.table[1] = 7"),
+    ),
+    "two objects": (
+        Case("box.x = 1\nturn()\nother_box.y = 2", "n = box.x\nm = other_box.y\nbox.made = n + m"),
+        reasons.ACROSS,
+        Case("n = box.x\nturn()\nother_box.y = n", "box.x = 1\nother_box.y = 2"),
+    ),
+    "collected": (
+        Case(IN_LOOP, "box.set(5)", loop("found.append(box.get())\nturn()")),
+        reasons.COLLECTED,
+        Case(IN_LOOP, "box.set(5)", loop("last += box.get()\nturn()")),
+    ),
+    "let in": (
+        Case(
+            f"with box.lock:\n    box.x = 1\n{LET_GO}    box.y = 2",
+            "with box.lock:\n    n = box.x, box.y\nother_box.made = n",
+        ),
+        reasons.LET_IN,
+        Case(f"with box.lock:\n    n = box.x\n{LET_GO}    box.x = n + 1", "with box.lock:\n    box.x = 7"),
+    ),
+    "phases": (
+        Case("box.x = 'loading'\nturn()\nbox.x = 'done'", "if box.x == 'loading':\n    other_box.y = 1"),
+        reasons.PHASES,
+        Case("box.x = 'loading'\nturn()\nbox.x = 'done'", "other_box.y = box.x"),
+    ),
+    "appends": (
+        Case("box.items.append(1)\nturn()\nbox.items.append(2)", "box.items.append(3)"),
+        reasons.APPENDS,
+        Case("box.items.append(1)\nturn()\nbox.items.append(2)", "other_box.made = list(box.items)"),
+    ),
+    "taken out": (
+        Case("n = box.items.pop()\nturn()\nbox.items.append(n)", "other_box.y = len(box.items)", "box.items = [1]"),
+        reasons.TAKEN,
+        Case(
+            "n = box.items.pop()\nif n:\n    turn()\n    box.items.append(n)",
+            "other_box.y = len(box.items)",
+            "box.items = [1]",
+        ),
+    ),
+    "iteration of an entry loop": (
+        Case("for _ in range(2):\n    box.x = 1\n    turn()\n    box.y = 1", "other_box.y = box.x + box.y"),
+        reasons.ENTRY_LOOP,
+        Case("for _ in range(2):\n    n = box.x\n    turn()\n    box.y = n", "box.x = 1\nbox.y = 1"),
+    ),
+    "unknown operands": (
+        Case(
+            "with box.lock: box.made += value\nturn()\nwith box.lock: box.made += value",
+            "with box.lock: box.made += value",
+            "import decimal\nvalue = decimal.Decimal(1)\nbox.made = decimal.Decimal(0)",
+        ),
+        reasons.OPERANDS,
+        Case(
+            "with box.lock: n = box.made\nturn()\nwith box.lock: box.made = n + value",
+            "with box.lock: box.made += value",
+            "import decimal\nvalue = decimal.Decimal(1)\nbox.made = decimal.Decimal(0)",
+        ),
+    ),
+    "checked again without the lock": (
+        Case(DOUBLE_CHECK + "        if box.made is None:\n            box.made = object()", "box.made = object()"),
+        reasons.CHECKED_UNLOCKED,
+        Case(DOUBLE_CHECK + "        box.made = object()", "box.made = object()"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SUSPECTS)
+def test_doubt_makes_a_suspect(name: str, tmp_path: Path) -> None:
+    case, reason, _ = SUSPECTS[name]
+    assert reason.level == "suspect"
+    assert strongest(tmp_path, case) == {reason}
+
+
+@pytest.mark.parametrize("name", SUSPECTS)
+def test_neighbour_of_a_suspect_is_a_finding(name: str, tmp_path: Path) -> None:
+    assert strongest(tmp_path, SUSPECTS[name][2]) == {FOUND}
+
+
+# ---- operations that commute
 
 
 @pytest.mark.parametrize(
-    ("path", "expected"),
+    ("one", "other", "is_commuting"),
     [
-        ("T read A.x > U write A.x > T write A.x", None),
-        ("T append A.l# > U append A.l# > U append A.l# > T append A.l#", reasons.COMMUTES),
-        ("T add A.s# > U add A.s# > U add A.s[ > T add A.s[", reasons.COMMUTES),
-        # puts and gets of different threads
-        ("T put q$ > U get_nowait q$ > U put q$ > T put q$", reasons.COMMUTES),
-        # adding and removing by value or key
-        ("T add A.s# > U add A.s# > U discard A.s# > T discard A.s#", reasons.COMMUTES),
-        ("T append A.l# > U remove A.l# > T remove A.l#", reasons.COMMUTES),
-        ("T append A.l[ > U remove A.l[ > T remove A.l[", reasons.COMMUTES),
-        ("T __setitem__ A.d# > U __setitem__ A.d# > U pop A.d# > T __delitem__ A.d#", reasons.COMMUTES),
-        ("T setdefault A.d# > U __delitem__ A.d# > T pop A.d#", reasons.COMMUTES),
-        # but not of the same key or element, nor by position, nor beside a read of the size
-        ("T __setitem__ A.d[ > U __setitem__ A.d[ > T __delitem__ A.d[", None),
-        ("T add A.s[ > U add A.s[ > U discard A.s[ > T discard A.s[", None),
-        ("T remove A.s[ > U remove A.s[ > T remove A.s[", None),
-        ("T __delitem__ A.l# > U pop A.l# > T __delitem__ A.l#", None),
-        ("T __setitem__ A.l[ > U __setitem__ A.l[ > U pop A.l# > T pop A.l#", None),
-        ("T append A.l# > U pop A.l# > T remove A.l#", None),
-        ("T len A.d# > U __setitem__ A.d# > T __setitem__ A.d#", None),
-        ("T __setitem__ A.d# > U len A.d# > T __delitem__ A.d#", None),
-        # check-then-act: the check does not commute, though the acts do
-        ("T len A.l# > U append A.l# > U append A.l# > T append A.l#", None),
-        ("T in A.s[ > U add A.s[ > U add A.s# > T add A.s#", None),
-        ("T look q$ > U get_nowait q$ > U get_nowait q$ > T get_nowait q$", None),
-        # the read was of another container
-        ("T write A.d[ > U read A.d[ > U append A.e# > T append A.e#", reasons.COMMUTES),
-        # in the middle of a cycle too
-        ("T read A.x > U write A.x > U append B.l# > V append B.l# > V write A.y > T read A.y", reasons.COMMUTES),
-        ("T append A.l# > U pop A.l# > T append A.l#", None),
-        ("T read A.d* > U write A.d* > T write A.d*", reasons.WHOLE),
-        ("T write A.x > U read A.x > U write B.y > T read B.y", reasons.ACROSS),
-        # a container that an object holds is the object's data
-        ("T write A.x > U read A.x > U append A.l# > T len A.l#", None),
+        ("add A.s#", "add A.s#", True),
+        ("add A.s[", "add A.s[", True),
+        ("add A.s#", "discard A.s#", True),
+        ("__setitem__ A.d#", "pop A.d#", True),
+        ("setdefault A.d#", "__delitem__ A.d#", True),
+        # not of the same key or element, nor by position, nor beside a read of the size
+        ("__setitem__ A.d[", "__setitem__ A.d[", False),
+        ("add A.s[", "discard A.s[", False),
+        ("__delitem__ A.l#", "pop A.l#", False),
+        ("len A.d#", "__setitem__ A.d#", False),
+        # in which order things are appended is seen by whoever reads the list
+        ("append A.l#", "append A.l#", False),
     ],
 )
-def test_violation_is_judged_by_its_steps(path: str, expected: str | None) -> None:
-    assert why(path) == expected
+def test_operations_that_commute(one: str, other: str, is_commuting: bool) -> None:
+    for first, second in ((one, other), (other, one)):
+        found = commuting(step(f"T {first}", 0), step(f"U {second}", 1))
+        assert found == (reasons.COMMUTES if is_commuting else None)
 
 
-def within(given: Finding, **sets: str) -> Finding:
-    """The same finding, with the data of each object in the named set that spans objects."""
-    steps = [
-        replace(one, sets=(InSet(sets[one.data], frozenset({"A", "Base"})),) if one.data in sets else ())
-        for one in given.witness
-    ]
-    return replace(given, witness=tuple(steps))
+# ---- what is known without the flow of the program
 
 
-ACROSS = "T write A.x > U read A.x > U write B.y > T read B.y"
+def levels(violations: Violations, **evidence: object) -> list[Reason]:
+    judged = judge(violations, Evidence(is_ours=lambda name: True, **evidence))  # type: ignore[arg-type]
+    return [Reason(one.level, one.why or "") for one in judged]
 
 
-@pytest.mark.parametrize(
-    ("sets", "expected"),
-    [
-        ({"A": "A (set)", "B": "A (set)"}, None),
-        ({"A": "A (set)", "B": "B"}, reasons.ACROSS),
-        ({"B": "A (set)"}, reasons.ACROSS),
-    ],
-)
-def test_violation_across_objects_counts_only_inside_one_set(sets: dict[str, str], expected: str | None) -> None:
-    assert why(within(finding(ACROSS), **sets)) == expected
-
-
-@pytest.mark.parametrize(
-    ("path", "expected"),
-    [
-        # write skew: neither transaction alone is to blame
-        ("T@0 read A.x > U@3 write A.x > U@2 read A.y > T@4 write A.y", None),
-        ("T@0 read A.x > U@3 write A.x > U@2 read B.y > T@4 write B.y", reasons.ACROSS),
-        ("T@0 release m > U@3 acquire m > U@2 read A.y > T@4 write A.y", reasons.NOBODY),
-    ],
-)
-def test_cycle_without_a_blamed_transaction_is_judged_by_its_data(path: str, expected: str | None) -> None:
-    judged = judge(Violations(of_transactions=[finding(path, "cycle")]), Evidence(is_ours=ours))
-    assert [one.why for one in judged] == [expected]
+LOST = "T read A.x > U write A.x > T write A.x"
+BY_LOCKS = "T release m > U acquire m > T acquire m"
 
 
 def test_violation_of_a_marked_region_is_always_a_finding() -> None:
-    violation = finding("T release m > U acquire m > T acquire m")
+    violation = made(BY_LOCKS)
     for is_ours in (lambda name: False, None):
         assert judge(Violations(of_transactions=[violation]), Evidence(is_ours=is_ours)) == [violation]
 
 
-# ---- with the regions around the steps
-
-LOST = "T read A.x > U write A.x > T write A.x"
-
-
-def around(unit: EnclosingRegion, *inner: EnclosingRegion | None) -> dict[int, list[EnclosingRegion]]:
-    """The unit encloses both accesses of T, events 0 and 2, and an inner region may enclose each of them."""
-    return {event: [unit, *([own] if own else [])] for event, own in zip((0, 2), inner, strict=True)}
+def test_violation_without_known_flow_is_a_suspect() -> None:
+    assert levels(Violations(of_data=[made(LOST)])) == [reasons.UNSEEN]
 
 
-GET, SET = EnclosingRegion("m:A.get", "function", False, 1), EnclosingRegion("m:A.set", "function", False, 2)
+def test_order_of_locks_is_a_note_where_all_data_was_checked() -> None:
+    by_locks = Violations(of_transactions=[made(BY_LOCKS)])
+    assert levels(by_locks) == [reasons.ORDER_ONLY]
+    assert levels(by_locks, is_settled=False) == [reasons.UNDECIDED]
 
 
-@pytest.mark.parametrize(
-    ("unit", "inner", "expected"),
-    [
-        (EnclosingRegion("m:f", "function", False, 0), (GET, SET), reasons.NO_FLOW),
-        (EnclosingRegion("m:f/loop:3", "loop", False, 0), (GET, SET), reasons.NO_FLOW),
-        (EnclosingRegion("m:f", "function", True, 0), (GET, SET), None),
-        (EnclosingRegion("m:f", "function", False, 0, between=(frozenset({"get", "set"}),)), (GET, SET), None),
-        (EnclosingRegion("m:f", "function", False, 0, between=(frozenset({"get"}),)), (GET, SET), reasons.NO_FLOW),
-        (EnclosingRegion("m:f", "function", False, 0), (None, SET), None),
-        (
-            EnclosingRegion("m:f", "function", False, 0),
-            (None, EnclosingRegion("m:f/with:4", "lock-block", False, 2)),
-            None,
-        ),
-        (EnclosingRegion("m:A.both", "function", False, 0), (GET, SET), None),
-        (EnclosingRegion("m:B.both", "function", False, 0), (GET, SET), reasons.NO_FLOW),
-    ],
-    ids=[
-        "two calls",
-        "two calls in a loop round",
-        "dataflow",
-        "dataflow between these properties",
-        "dataflow between other properties",
-        "own code and a call",
-        "own code and own lock block",
-        "method of the object",
-        "method of another class",
-    ],
-)
-def test_calls_without_dataflow_are_not_one_unit_of_work(
-    unit: EnclosingRegion, inner: tuple[EnclosingRegion | None, ...], expected: str | None
-) -> None:
-    in_functions = [name_of(region or unit) for region in inner]
-    assert why_around(written_in(finding(LOST), in_functions), around(unit, *inner)) == expected
+def test_order_of_locks_is_not_shown_beside_data_of_the_same_region() -> None:
+    both = Violations(of_transactions=[made(BY_LOCKS)], of_data=[made(LOST)])
+    assert levels(both) == [reasons.UNSEEN]
 
 
-def name_of(region: EnclosingRegion) -> str:
-    return region.name.partition(":")[2].partition("/")[0]
+def test_cycle_of_locks_that_nobody_is_to_blame_for_is_a_suspect() -> None:
+    cycle = made("T@0 release m > U@3 acquire m > U@2 read A.y > T@4 write A.y", "cycle")
+    assert levels(Violations(of_transactions=[cycle])) == [reasons.NOBODY]
 
 
-def written_in(given: Finding, functions: list[str]) -> Finding:
-    """The two accesses of T are in these functions."""
-    one, two, three = given.witness
-    sites = [
-        step.site and replace(step.site, function=name) for step, name in zip((one, three), functions, strict=True)
-    ]
-    return replace(given, witness=(replace(one, site=sites[0]), two, replace(three, site=sites[1])))
-
-
-@pytest.mark.parametrize(
-    ("functions", "expected"),
-    [
-        (["f", "f"], None),
-        (["f", "g"], None),
-        (["f.<locals>.<lambda>", "g"], None),
-        # the callee is no region because it was declared not atomic; its code does not become that of `f`
-        (["g", "g"], reasons.NO_FLOW),
-        (["A.get", "A.set"], reasons.NO_FLOW),
-    ],
-)
-def test_code_of_an_excluded_function_is_not_its_callers(functions: list[str], expected: str | None) -> None:
-    unit = EnclosingRegion("m:f", "function", False, 0)
-    assert why_around(written_in(finding(LOST), functions), around(unit, None, None)) == expected
-
-
-FIRST = EnclosingRegion("m:A.handle", "function", False, 1, is_back=True)
-SECOND = EnclosingRegion("m:A.handle", "function", False, 2, is_back=True)
-
-
-@pytest.mark.parametrize(
-    ("first", "last", "expected"),
-    [
-        ([FIRST], [SECOND], reasons.CALLED_BACK),
-        ([FIRST], [], reasons.CALLED_BACK),
-        ([FIRST, SECOND], [FIRST], reasons.CALLED_BACK),
-        ([FIRST], [FIRST], None),
-        ([FIRST, GET], [FIRST, SET], None),  # a method of the object is around both
-        ([], [], None),
-    ],
-    ids=["two callbacks", "callback and caller", "nested callback", "one callback", "methods in one callback", "none"],
-)
-def test_accesses_in_different_library_callbacks_are_not_one_unit(
-    first: list[EnclosingRegion], last: list[EnclosingRegion], expected: str | None
-) -> None:
-    serve = EnclosingRegion("m:A.serve", "function", False, 0)
-    assert why_around(finding(LOST), {0: [serve, *first], 2: [serve, *last]}) == expected
-    assert why_around(finding(LOST), {0: [serve, *first]}) is None
-
-
-def test_violation_with_unknown_surroundings_is_a_finding() -> None:
-    assert why_around(finding(LOST), {}) is None
-
-
-CHECKED = "T read A.x > U write A.x > T read A.x"
-
-
-@pytest.mark.parametrize(
-    ("text", "first", "writer", "second", "expected"),
-    [
-        ("if self.x is None:", (), ("m",), ("m", 1), reasons.CHECKED_AGAIN),
-        ("if self.x is None:", ("m",), ("m",), ("m", 1), None),
-        ("x = self.x", (), ("m",), ("m", 1), None),
-        ("if (x := self.x) is None:", (), ("m",), ("m", 1), None),
-        ("if self.x is None:", (), (), ("m", 1), None),
-        ("if self.x is None:", (), ("other",), ("m", 1), None),
-        ("if self.x is None:", (), ("m",), ("m", -1), None),
-        ("if self.x is None:", (), ("m",), None, None),
-    ],
-    ids=[
-        "correct",
-        "first check under the lock too",
-        "value kept by assignment",
-        "value kept by walrus",
-        "written without the lock",
-        "written under another lock",
-        "lock not taken in between",
-        "second check without a lock",
-    ],
-)
-def test_only_correct_double_checked_locking_is_a_note(
-    text: str,
-    first: tuple[str, ...],
-    writer: tuple[str, ...],
-    second: tuple[str, int] | None,
-    expected: str | None,
-) -> None:
-    given = finding(CHECKED)
-    one, two, three = given.witness
-    site = one.site and replace(one.site, text=text)
-    again = three.site and replace(three.site, text="if self.x is None:")
-    steps = (
-        replace(one, site=site, holds=tuple(Hold(lock, -1) for lock in first)),
-        replace(two, holds=tuple(Hold(lock, 0) for lock in writer)),
-        replace(three, site=again, holds=(Hold(*second),) if second else ()),
-    )
-    look = ConditionRead(one.number, one.target, three.number)
-    checked = RepeatedRead(three.number, "if self.x is None:", steps[2].holds or ())
-    assert why_around(replace(given, witness=steps), {}, {look: checked}) == expected
-    # the second read must be a mere check, too
-    used = checked._replace(text="self.x -= 1")
-    assert why_around(replace(given, witness=steps), {}, {look: used}) is None
-    assert why_around(replace(given, witness=steps), {}) is None
-
-
-CALL, BLOCK = EnclosingRegion("m:A.get", "function", True, 0), EnclosingRegion("m:A.get/with", "lock-block", False, 2)
-
-
-@pytest.mark.parametrize(
-    ("text", "then", "expected"),
-    [
-        ("return self.x", [CALL, BLOCK], reasons.CHECKED_AGAIN),
-        ("return self.x", [CALL._replace(since=5), BLOCK], None),
-        ("return self.x", [], None),
-        ("x = self.x", [CALL, BLOCK], None),
-    ],
-    ids=["checked in the same call", "checked in another call", "checked after the call", "value kept by assignment"],
-)
-def test_return_that_raised_and_check_under_the_lock_is_a_note(
-    text: str, then: list[EnclosingRegion], expected: str | None
-) -> None:
-    given = finding(CHECKED)
-    one, two, three = given.witness
-    steps = (
-        replace(one, site=one.site and replace(one.site, text=text), holds=()),
-        replace(two, holds=(Hold("m", 0),)),
-        replace(three, holds=(Hold("m", 1),)),
-    )
-    look = ConditionRead(one.number, one.target, three.number)
-    checked = {look: RepeatedRead(three.number, "if self.x is None:", (Hold("m", 1),))}
-    around = {one.number: [CALL], three.number: then}
-    assert why_around(replace(given, witness=steps), around, checked) == expected
-
-
-@pytest.mark.parametrize("text", ["while self.x is None:", "return self.x"])
-def test_reads_in_conditions_and_returns_are_looks(text: str) -> None:
-    given = finding(CHECKED)
-    one, two, three = given.witness
-    looked = replace(one, site=one.site and replace(one.site, text=text))
-    assert condition_reads(replace(given, witness=(looked, two, three))) == [
-        ConditionRead(one.number, one.target, three.number)
-    ]
-    assert condition_reads(given) == []
-
-
-@pytest.mark.parametrize(
-    ("unit", "expected"),
-    [("m:A.move", None), ("m:Base.move", None), ("m:D.move", reasons.NO_FLOW), ("m:f", reasons.NO_FLOW)],
-)
-def test_method_of_the_sets_owner_is_a_unit_on_the_whole_set(unit: str, expected: str | None) -> None:
-    lost = finding("T read B.y > U write B.y > T write B.y")
-    inner = (EnclosingRegion("m:B.get", "function", False, 1), EnclosingRegion("m:B.set", "function", False, 2))
-    regions = around(EnclosingRegion(unit, "function", False, 0), *inner)
-    assert why_around(lost, regions) == reasons.NO_FLOW
-    assert why_around(within(lost, B="A (set)"), regions) == expected
+def test_marked_findings_come_first_and_once() -> None:
+    marked, other = made(LOST), made(BY_LOCKS)
+    note = replace(other, level="note", why=reasons.ORDER_ONLY.why)
+    judged = with_marked([marked], [replace(marked, level="suspect", why="an idiom"), note], is_stopped=False)
+    assert judged == [marked, note]
+    stopped = with_marked([marked], [note], is_stopped=True)
+    assert [(one.level, one.why) for one in stopped] == [("finding", None), tuple(reasons.UNDECIDED)]

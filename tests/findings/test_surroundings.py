@@ -14,7 +14,7 @@ import pytest
 import atomsan
 from atomsan import Finding, Report, Specification, Trace, TraceBuilder
 from atomsan.findings.finding import Hold
-from atomsan.findings.surroundings import ConditionRead, Surroundings, with_locks
+from atomsan.findings.surroundings import MOST_READS, Pair, Surroundings, with_locks
 from atomsan.flow.trace_input import OpenedTrace
 from atomsan.trace.events import Op
 from strategies import random_steps
@@ -146,7 +146,7 @@ def test_held_locks_agree_with_counting_in_any_batch_size(size: int) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 2, 7, 1000])
-def test_first_read_after_a_look_is_found_in_any_batch_size(size: int) -> None:
+def test_what_a_thread_does_between_two_accesses_is_found_in_any_batch_size(size: int) -> None:
     rng = random.Random(size)
     found = 0
     for _ in range(300):
@@ -155,28 +155,37 @@ def test_first_read_after_a_look_is_found_in_any_batch_size(size: int) -> None:
             builder.add(*step)
         trace = builder.build()
         events = list(trace)
-        reads = [i for i, event in enumerate(events) if event.op is Op.READ]
-        chosen = rng.sample(reads, min(len(reads), 5))
-        looks = []
-        for i in chosen:
-            location = trace.symbols.locations.find(events[i].target)
-            assert location is not None
-            looks.append(ConditionRead(i, location, rng.randrange(i, len(events))))
-        held = Surroundings([], looks)
+        pairs = random_pairs(rng, trace)
+        around = Surroundings([pair.last for pair in pairs], pairs)
         for batch in trace.batches():
             for start in range(0, len(events), size):
-                held.feed(batch[start : start + size], trace.symbols)
-        expected = {}
-        for look in looks:
-            same = (events[look.event].thread, Op.READ, events[look.event].target)
-            again = [i for i in range(look.event + 1, look.until + 1) if events[i][:3] == same]
-            if again:
-                expected[look] = (again[0], held_by_counting(trace)[again[0]])
-        assert {
-            look: (read.event, tuple(hold.lock for hold in read.holds)) for look, read in held.again.items()
-        } == expected
-        found += len(expected)
+                around.feed(batch[start : start + size], trace.symbols)
+        for pair in pairs:
+            thread, _, location = events[pair.first][:3]
+            own = [i for i in range(pair.first, pair.last + 1) if events[i].thread == thread]
+            again = [i for i in own if events[i][:3] == (thread, Op.READ, location) and i > pair.first]
+            between = around.between[pair]
+            assert [op for op, _, _ in between.rows()] == [events[i].op for i in own]
+            assert [read.event for read in between.reads] == again[:MOST_READS]
+            held = held_by_counting(trace)
+            for read in between.reads:
+                assert tuple(hold.lock for hold in around.holds[read.event]) == held[read.event]
+            found += len(again)
     assert found > 100
+
+
+def random_pairs(rng: random.Random, trace: Trace) -> list[Pair]:
+    """Some pairs of accesses of one thread."""
+    events = list(trace)
+    accesses = [i for i, event in enumerate(events) if event.op in (Op.READ, Op.WRITE)]
+    pairs = []
+    for first in rng.sample(accesses, min(len(accesses), 5)):
+        later = [i for i in accesses if i > first and events[i].thread == events[first].thread]
+        location = trace.symbols.locations.find(events[first].target)
+        assert location is not None
+        if later:
+            pairs.append(Pair(first, rng.choice(later), location))
+    return pairs
 
 
 def test_100000_locks_can_be_held_at_once() -> None:

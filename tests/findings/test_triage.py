@@ -17,8 +17,7 @@ from atomsan.findings.reasons import ACROSS, COMMUTES
 from atomsan.findings.triage import MOST_MERGES, MOST_ROWS, triage
 from atomsan.reports.text import render
 from cli.running import environment, process
-from findings.test_judging import finding as made
-from findings.test_judging import step
+from findings.made import made, step
 
 
 def finding(path: str, region: str = "m:f", count: int = 1, why: str | None = None) -> Finding:
@@ -48,7 +47,7 @@ ACROSS_OBJECTS = "T write A#1.x > U read A#1.x > U read B#4.y > T write B#4.y"
 def test_findings_come_before_suspects_and_the_noisiest_first() -> None:
     rows = triage(
         [finding(INSIDE, "m:f", 3), finding(INSIDE, "m:g", 5), finding("T read A#1.x > U write A#1.x > T read A#1.x")],
-        [finding(ACROSS_OBJECTS, "m:h", 100, ACROSS), finding(ACROSS_OBJECTS, "m:i", 200, COMMUTES)],
+        [finding(ACROSS_OBJECTS, "m:h", 100, ACROSS.why), finding(ACROSS_OBJECTS, "m:i", 200, COMMUTES.why)],
     )
     assert [(row.region, row.findings, row.suspects, row.seen) for row in rows] == [
         ("m:g", 1, 0, 5),
@@ -66,7 +65,7 @@ def test_findings_come_before_suspects_and_the_noisiest_first() -> None:
 
 def test_table_is_limited_to_ten_rows_and_five_merges() -> None:
     found = [finding(INSIDE, f"m:f{number}") for number in range(50)]
-    suspects = [finding(ACROSS_OBJECTS, f"m:g{number}", why=ACROSS) for number in range(50)]
+    suspects = [finding(ACROSS_OBJECTS, f"m:g{number}", why=ACROSS.why) for number in range(50)]
     rows = triage(found, suspects)
     assert [bool(row.findings) for row in rows] == [True] * MOST_ROWS + [False] * MOST_MERGES
 
@@ -109,7 +108,7 @@ def test_exclude_line_names_the_region(region: str, expected: list[str]) -> None
     ],
 )
 def test_merge_line_for_data_across_sets(path: str, divided: Any, held: Any, expected: Any) -> None:
-    (row,) = triage([], [finding(path, why=ACROSS)], divided, held)
+    (row,) = triage([], [finding(path, why=ACROSS.why)], divided, held)
     assert parsed(row.merge or "") == expected
     assert (row.findings, row.suspects) == (0, 1)
 
@@ -139,9 +138,6 @@ class Number:
     def __init__(self):
         self.lock = threading.Lock()
         self.value = 0
-    def add(self):
-        with self.lock:
-            self.value += 1
     def get(self):
         with self.lock:
             return self.value
@@ -151,10 +147,12 @@ class Log(Number): pass
 account, log = Account(), Log()
 
 def change():
-    account.add()
+    with account.lock:
+        account.value += 1
     here[0] = 1
     wait_for(2)
-    log.add()
+    with log.lock:
+        log.value += 1
 
 def look():
     wait_for(1)
@@ -206,17 +204,23 @@ class Account(Number):
         super().__init__()
         self.log = Log()
     def move(self):
-        self.add()
+        with self.lock:
+            self.value += 1
         here[0] = 1
         wait_for(2)
-        self.log.add()
+        with self.log.lock:
+            self.log.value += 1
     def seen(self):
         self.get()
         self.log.get()
 account = Account()
 """,
     )
-    .replace("    account.add()\n    here[0] = 1\n    wait_for(2)\n    log.add()", "    account.move()")
+    .replace(
+        "    with account.lock:\n        account.value += 1\n    here[0] = 1\n    wait_for(2)\n"
+        "    with log.lock:\n        log.value += 1\n",
+        "    account.move()\n",
+    )
     .replace("    account.get()\n    log.get()", "    account.seen()")
 )
 
@@ -227,7 +231,10 @@ BOTH_ARE_HELD = (
         "class Account(Number): pass\n"
         "class Bank:\n    def __init__(self):\n        self.accounts, self.log = [Account()], Log()",
     )
-    .replace("self.add()", "self.accounts[0].add()")
+    .replace(
+        "with self.lock:\n            self.value += 1",
+        "with self.accounts[0].lock:\n            self.accounts[0].value += 1",
+    )
     .replace("self.get()", "self.accounts[0].get()")
     .replace("account = Account()", "account = Bank()")
 )
@@ -252,7 +259,7 @@ def run(text: str, spec: str = "") -> dict[str, Any]:
 
 def shown(content: dict[str, Any]) -> tuple[set[str], set[str]]:
     """The regions of findings and of suspects across sets."""
-    across = {one["region"] for one in content["suspects"] if one["why"] == ACROSS}
+    across = {one["region"] for one in content["suspects"] if one["why"] == ACROSS.why}
     return {found["region"] for found in content["findings"]}, across
 
 
@@ -341,7 +348,7 @@ def test_no_table_without_findings_and_suspects() -> None:
 
 
 def test_merge_lines_are_shown_only_with_steps() -> None:
-    suspect = finding(ACROSS_OBJECTS, why=ACROSS)
+    suspect = finding(ACROSS_OBJECTS, why=ACROSS.why)
     report = replace(atomsan.check(atomsan.parse("T:r(x)")), suspects=[suspect], sets={})
     assert "across sets" not in render([report])
     assert render([report], with_notes=True).endswith(

@@ -2,9 +2,9 @@
 
 A recipe is a kind (a byte) and sections separated by `SEPARATOR`. An even kind damages the parts of a valid archive:
 each section is the number of a part (a byte) and the commands of `patches.patched`. An odd kind says what stands in the
-parts: the events (four bytes each: thread, op, target, site), the names of the seven tables (a line each), and the fields
-of the metadata in JSON; the bits of the kind add what else a foreign writer may do. Sections left out are as in a valid
-archive.
+parts: the events (four bytes each: thread, op, target, site), the names of the seven tables (a line each), and the
+fields of the metadata in JSON; the bits of the kind add what else a foreign writer may do. Sections left out are as in
+a valid archive.
 """
 
 from __future__ import annotations
@@ -33,7 +33,10 @@ _EVENTS = bytes(
         *(1, 3, 0, 0, 2, 9, 0, 255, 0, 5, 1, 1, 0, 7, 0, 2),
     ]
 )
-_NAMES = [b"T0\nT1\nT2", b"x\na variable with a long name\n\xc3\xa9", b"lock", b"m:f", b"m\n", b"h", b"a.py:1\n2\nc.py:3\n4\n5"]
+_NAMES = [
+    *(b"T0\nT1\nT2", b"x\na variable with a long name\n\xc3\xa9", b"lock", b"m:f"),
+    *(b"m\n", b"h", b"a.py:1\n2\nc.py:3\n4\n5"),
+]
 
 # The symbol tables, in the order of `SYMBOL_KINDS`, as files and metadata keys name them.
 _TABLES = tuple(map(stored_name, SYMBOL_KINDS))

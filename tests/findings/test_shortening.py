@@ -13,6 +13,7 @@ from atomsan import Trace
 from atomsan.checkers.loop import run_checkers
 from atomsan.checkers.registry import CHECKERS, Capability
 from atomsan.checkers.results import Edge, Step, Witness
+from atomsan.checkers.turns import TurnFinder
 from atomsan.findings.making import TraceNames, findings_of
 from atomsan.findings.shortening import shortened
 from atomsan.trace.events import Op
@@ -207,3 +208,21 @@ def test_writer_in_between_is_named_and_not_the_first_of_the_others() -> None:
         (found,) = atomsan.check(atomsan.parse(line), checker).findings
         assert found.pattern == "overwritten write"
         assert found.explanation[-1] == "T does not find in x what it wrote there: V writes in between."
+
+
+@pytest.mark.parametrize(
+    ("line", "region"),
+    [
+        # all that g did lies between two accesses of f
+        ("T:begin(f) T:w(x) U:begin(g) U:r(y) U:r(x) U:end(g) T:w(y) T:end(f)", "f"),
+        ("U:begin(g) U:w(x) T:begin(f) T:r(y) T:r(x) T:end(f) U:w(y) U:end(g)", "g"),
+    ],
+)
+def test_blamed_on_the_one_that_was_interrupted(line: str, region: str) -> None:
+    trace = atomsan.parse(line)
+    finder = TurnFinder(None)
+    for batch in trace.batches():
+        finder.feed(batch)
+    finder.finish()
+    found = findings_of(finder.witnesses(), TraceNames(trace), "observed")
+    assert {finding.region for finding in found} == {region}

@@ -14,7 +14,7 @@ from atomsan.checkers.results import NO_REGION, Witness
 from atomsan.findings.advice import advice_for, advice_for_cycle
 from atomsan.findings.finding import Finding, InSet, ShownStep, SiteShown, fingerprint, merge_findings
 from atomsan.findings.patterns import CYCLE, pattern_of
-from atomsan.findings.shortening import shortened
+from atomsan.findings.shortening import blamed_on_interrupted, shortened
 from atomsan.findings.wording import UnexplainedEdgeError, hint, hint_for_cycle, meaning, sentences
 from atomsan.trace.events import NO_SITE, TARGET_KIND, Op
 
@@ -131,6 +131,7 @@ def _in_sets(step: ShownStep, spanned: Callable[[int], Mapping[str, frozenset[st
 
 
 def _finding(witness: Witness, names: TraceNames, status: Status) -> Finding:
+    witness = blamed_on_interrupted(witness)
     steps = names.steps(witness.steps)
     if witness.blamed is None:
         finding = _cycle(steps, witness.count, status)

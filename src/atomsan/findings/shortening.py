@@ -2,7 +2,8 @@
 
 A checker follows the order that it knows first, which may lead through threads that have nothing to do with it. Between
 the steps of a witness there can be more direct edges than it took; a way along these is as good a proof. Pure: from a
-witness to a witness, whose edges follow from the operations, targets and order of its own steps.
+witness to a witness, whose edges follow from the operations, targets and order of its own steps. Of two
+transactions in a cycle, the one is blamed that was interrupted.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import NamedTuple
 
-from atomsan.checkers.results import Edge, Step, Witness
+from atomsan.checkers.results import Edge, Step, Transaction, Witness
 from atomsan.trace.events import Op
 
 # The edge between two operations on one target, the first of which comes before the second in another thread.
@@ -56,6 +57,24 @@ def shortened(witness: Witness) -> Witness:
     # the last step is of the transaction to blame, as the first is
     kept = [step._replace(edge=edge) for step, edge in zip(chosen, [*edges, Edge.PROGRAM_ORDER], strict=True) if edge]
     return replace(witness, steps=kept)
+
+
+def blamed_on_interrupted(witness: Witness) -> Witness:
+    """The same cycle of two transactions, blamed on the one that the other ran in the middle of.
+
+    Where all that one did lies between two accesses of the other, nothing came in between in the former: it may well
+    have held a lock over both of its accesses.
+    """
+    if witness.blamed is None or witness.unit is not None or len(witness.steps) != 4:
+        return witness
+    first, later, earlier, last = witness.steps
+    other = Transaction(later.thread, later.transaction)
+    owners = [Transaction(step.thread, step.transaction) for step in witness.steps]
+    if not other.number or owners != [witness.blamed, other, other, witness.blamed]:
+        return witness
+    if not earlier.event < first.event < last.event < later.event:
+        return witness
+    return replace(witness, steps=[earlier, last, first, later], blamed=other)
 
 
 def _own_steps(witness: Witness) -> set[int]:

@@ -298,6 +298,23 @@ def test_form_of_conditions(one: str, other: str) -> None:
     assert form(one) == form(other)
 
 
+@pytest.mark.parametrize(
+    ("test", "shape"),
+    [
+        ("self.a is None", "? is None"),
+        ("not 3 < self.a", "? <= 3"),
+        ("self.a is not UNSET", "? is not UNSET"),
+        ("self.a == State.NEW", "? == NEW"),
+        ("self.a is not self.b", None),
+        ("self.READY", "?"),
+    ],
+)
+def test_shape_of_conditions(test: str, shape: str | None) -> None:
+    """A name in capitals is compared with as a literal is."""
+    *_, last = [node for node in flow_of(f"if {test}: pass").summary["nodes"] if node["k"] == "cond"]
+    assert last.get("shape") == shape
+
+
 def test_form_has_the_read_behind_a_local() -> None:
     flow = flow_of("n = self.cache.get(p)\nif n is None: pass")
     assert flow.node("?.get(#1) is None")["branch"] == 1

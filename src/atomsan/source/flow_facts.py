@@ -206,7 +206,8 @@ def condition_shape(node: ast.expr, resolve: Resolve) -> str | None:
             leaves.append(part)
             return "not ?" if isinstance(part.ops[0], ast.NotIn) is not negated else "?"
         if isinstance(part, ast.Compare) and len(part.ops) == 1:
-            left, right, operator = value(part.left), value(part.comparators[0]), OPERATORS[type(part.ops[0])]
+            left, right = (_sentinel(side) or value(side) for side in (part.left, part.comparators[0]))
+            operator = OPERATORS[type(part.ops[0])]
             operator = _OPPOSITE[operator] if negated else operator
             if "?" not in left:
                 left, operator, right = right, _MIRRORED[operator], left
@@ -216,6 +217,12 @@ def condition_shape(node: ast.expr, resolve: Resolve) -> str | None:
 
     found = shape(node, negated=False)
     return found[:_LONGEST_FORM] if len(leaves) == 1 else None
+
+
+def _sentinel(node: ast.expr) -> str | None:
+    """A name in capitals, with which values are compared as with a literal: `UNSET`, `State.NEW`."""
+    name = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+    return name if name.isupper() else None
 
 
 def _form(node: ast.expr, resolve: Resolve, *, negated: bool) -> str:

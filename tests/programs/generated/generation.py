@@ -82,9 +82,9 @@ CHANNELS = {
     "library": 2,
     "error": 1,
 }
-# How often a piece that exchanges no value with the rest of its unit becomes a function: nothing ties the two then, and
-# nobody can tell whether they belong together. The same for data of two objects, and other things that only an execution
-# can decide (`docs/judging.md`): they are here to be seen in the table, and are as rare as in ordinary code.
+# How often a piece that exchanges no value with the rest of its unit becomes a function: nothing ties the two then,
+# and nobody can tell whether they belong together. The same for data of two objects. Only an execution can decide
+# these: they are here to be seen in the table, and are as rare as in ordinary code.
 UNTIED = 0.03
 APART = 0.04
 HOLDERS = ("list", "tuple", "dict", "object", "appended")

@@ -26,6 +26,7 @@ ELEMENT = "[...]"
 # Operations that put something at an end of a sequence: in which order, is seen by whoever reads it.
 _APPENDING = frozenset({"append", "extend", "appendleft", "extendleft", "__iadd__", "put", "put_nowait"})
 _TAKING = frozenset({"pop", "popleft", "popitem", "remove", "discard", "__delitem__"})
+_BY_VALUE = frozenset({"remove", "discard"})
 _PUTTING = frozenset({"append", "appendleft", "add", "__setitem__", "setdefault"})
 
 
@@ -115,7 +116,8 @@ def is_torn(turn: Turn, graphs: FlowGraphs) -> bool:
     if turn.leaves.op != "read" or turn.enters.op != "write" or first is None or last is None:
         return False
     is_one = first.graph is last.graph and _update(turn.enters, graphs) is not None
-    feeds = is_one and (first == last or last.number in first.graph.reached(first.number, explicit=True))
+    is_fed = first.node.kind == "read" and last.number in first.graph.uses(first.number)
+    feeds = is_one and (first == last or is_fed)
     between = (step for step in (turn.before, turn.after) if step.op == "write")
     return feeds and any(turn.leaves.number < step.number < turn.enters.number for step in between)
 
@@ -200,17 +202,29 @@ def appends(turn: Turn) -> bool:
     return all(_appends(step) for step in (*turn.ends, turn.before, turn.after))
 
 
+def takes(operation: str | None) -> bool:
+    """Whether an operation takes an element out of a container."""
+    return operation in _TAKING
+
+
+def puts(step: ShownStep) -> bool:
+    """Whether an element is put into a container."""
+    return step.op == "write" and step.operation in _PUTTING
+
+
 def _appends(step: ShownStep) -> bool:
     return step.op == "write" and (step.field == QUEUE or (step.operation or "") in _APPENDING)
 
 
 def is_taken_and_put_back(turn: Turn, graphs: FlowGraphs) -> bool:
-    """Whether an element is taken out of a container first, and the very same is put in last."""
+    """Whether an element is taken out of a container and put back, or put in and removed, by one unit."""
     first, last = turn.leaves, turn.enters
+    if (first.operation or "") in _PUTTING and (last.operation or "") in _BY_VALUE:
+        return first.object == last.object
     if (first.operation or "") not in _TAKING or (last.operation or "") not in _PUTTING or first.target != last.target:
         return False
     one, other = _known(first, graphs), _known(last, graphs)
     if one is None or other is None or one.graph is not other.graph:
-        return False
+        return True  # by way of what one call returns and another takes
     is_same = any(edge.to == other.number for edge in one.graph.edges[one.number])
     return is_same and all(one.graph.nodes[use].kind != "cond" for use in one.graph.uses(one.number))

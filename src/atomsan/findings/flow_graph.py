@@ -148,9 +148,27 @@ class FlowGraph:
         return any(node in self.reached(parameter) for parameter in self.parameters)
 
     def joins(self, one: int, other: int) -> bool:
-        """Whether both go into one value, condition, argument or result."""
-        both = self.reached(one, explicit=True) & self.reached(other, explicit=True)
-        return any(self.nodes[node].kind in _JOINING for node in both)
+        """Whether both go into one value, condition or result."""
+        return any(node.kind in _JOINING and (node.kind != "call" or node.passes_on) for node in self._both(one, other))
+
+    def joins_in_call(self, one: int, other: int) -> bool:
+        """Whether both are given to one call, or to what comes of it."""
+        return any(node.kind == "call" for node in self._both(one, other))
+
+    def _both(self, one: int, other: int) -> list[Node]:
+        """The nodes that the values of both go to, before a call may have made something else of them."""
+        reached = []
+        for start in (one, other):
+            found: set[int] = set()
+            waiting = [start]
+            while waiting:
+                for edge in self.edges[waiting.pop()]:
+                    if edge.how in EXPLICIT and edge.to not in found:
+                        found.add(edge.to)
+                        if self.nodes[edge.to].kind != "call" or self.nodes[edge.to].passes_on:
+                            waiting.append(edge.to)
+            reached.append(found)
+        return [self.nodes[node] for node in reached[0] & reached[1]]
 
     def uses(self, node: int) -> set[int]:
         """Where the value of a node goes, through operators: into conditions, writes, calls, results."""

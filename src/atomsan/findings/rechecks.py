@@ -41,17 +41,22 @@ class Rechecks:
 
     def is_checked_again(self, first: Local, later: Local) -> bool:
         """Whether what was read first only decides, by a condition that the later read of the location decides too."""
-        if self._operation(first) != self._operation(later):
-            return False
         wanted = set(self._acting(later))
-        if not wanted:
+        decided = self._decided(first, later) if wanted else None
+        if decided is None:
             return False
-        decided = self._decided(first, later)
-        return decided is not None and decided <= wanted
+        # nothing was made of it: the function went on, so the read has raised in place of being returned
+        is_failed = not decided
+        return is_failed or (decided <= wanted and self._operation(first) == self._operation(later))
+
+    def only_decides(self, first: Local, later: Local) -> bool:
+        """Whether what was read first only decides whether the later access is come to."""
+        return self._decided(first, later) is not None
 
     def _operation(self, access: Local) -> tuple[object, object]:
         node = self._graphs.node(self._graphs.place(access.site))
-        return (node.kind, node.facts.get("op")) if node else (None, None)
+        operation = node.facts.get("op") if node else None
+        return (node.kind if node else None), (None if operation == "bool" else operation)
 
     def _acting(self, later: Local) -> Iterator[str]:
         """The conditions under which something is done that rests on the later read."""
@@ -69,6 +74,8 @@ class Rechecks:
         for level, hole in self._levels(first, later.around, later.site):
             for use in level.graph.uses(level.node):
                 if level.later is not None and _is_passed_over(level.graph, use, level.later):
+                    continue
+                if level.later is not None and _is_replaced(level.graph, use, level.later):
                     continue
                 kind = level.graph.nodes[use].kind
                 if kind in ("return", "yield") and level.later is None:
@@ -171,6 +178,11 @@ def _is_passed_over(graph: FlowGraph, use: int, later: int) -> bool:
     if node.kind in ("return", "raise"):
         return True
     return any(branch not in end.arms and _exits(graph, branch, arm) for branch, arm in node.arms.items())
+
+
+def _is_replaced(graph: FlowGraph, use: int, later: int) -> bool:
+    """Whether the one value that a node is made of is that of the later read by then."""
+    return "shape" in graph.nodes[use].facts and use in graph.uses(later)
 
 
 def _exits(graph: FlowGraph, branch: int, arm: int) -> bool:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from atomsan.findings import access_facts as facts
 from atomsan.findings.cycles import conflicts, turns
+from atomsan.findings.flow_graph import LEAVING
 from atomsan.findings.reasons import (
     ACROSS,
     APPENDS,
@@ -25,6 +26,7 @@ from atomsan.findings.reasons import (
     OVERWRITTEN,
     PHASES,
     SAME_LITERAL,
+    SHOWN,
     TAKEN,
     UNSEEN,
     UNUSED,
@@ -33,6 +35,7 @@ from atomsan.findings.reasons import (
 )
 from atomsan.findings.rechecks import Rechecks
 from atomsan.findings.ties import Local, Tie, Ties, Unit, advanced_loops
+from atomsan.trace.events import Op
 
 if TYPE_CHECKING:
     from atomsan.findings.cycles import Turn
@@ -115,18 +118,50 @@ class Rules:
             return NO_FLOW
         if tie is Tie.COLLECTED:
             return COLLECTED
+        if tie is Tie.SHOWN:
+            return SHOWN
         if self._are_apart(turn.enters, turn.leaves) and not _is_copied(turn, unit, tie):
             return ACROSS
         if facts.is_phase(turn, self._graphs):
             return PHASES
         if facts.appends(turn):
             return APPENDS
-        if facts.is_taken_and_put_back(turn, self._graphs):
+        if facts.is_taken_and_put_back(turn, self._graphs) or self._is_borrowed(turn):
             return TAKEN
-        if tie is not Tie.FLOW and unit.activation.is_iteration:
+        if unit.activation.is_iteration and not self._is_step(turn, unit, tie):
             return ENTRY_LOOP
         is_loose = tie is Tie.OWN and not unit.graph.joins(unit.first, unit.last)
         return LET_IN if is_loose and self._lets_others_in(turn) else None
+
+    def _is_step(self, turn: Turn, unit: Unit, tie: Tie) -> bool:
+        """Whether an iteration is one step: a value decides in its own code, or what a call read is written by another."""
+        if tie is not Tie.FLOW:
+            return False
+        if not unit.first_inner and not unit.last_inner:
+            return True
+        is_passed = unit.last in unit.graph.reached(unit.first, explicit=True)
+        return turn.leaves.op == "read" and is_passed and self._is_given(turn.leaves)
+
+    def _is_given(self, step: ShownStep) -> bool:
+        """Whether the value that is read there is returned itself, and does not only decide what is."""
+        place = self._graphs.place(step.at)
+        graph = self._graphs.of(place.function) if place else None
+        return (
+            graph is None
+            or place is None
+            or any(graph.nodes[node].kind in LEAVING for node in graph.reached(place.node, explicit=True))
+        )
+
+    def _is_borrowed(self, turn: Turn) -> bool:
+        """Whether the unit took something out of the container between its look and what it puts in."""
+        between = self._around.between.get(turn.pair)
+        symbols = self._around.symbols
+        if turn.leaves.op != "read" or not facts.puts(turn.enters) or between is None or symbols is None:
+            return False
+        return any(
+            op == Op.WRITE and target == turn.enters.target and facts.takes(symbols.sites.get(site, "operation"))
+            for op, target, site in between.rows()
+        )
 
     def _is_tied_elsewhere(self, turn: Turn) -> bool:
         """Whether the two locations belong together to others: what they read there flows together."""
@@ -146,6 +181,10 @@ class Rules:
         between = self._around.between.get(turn.pair)
         if turn.leaves.op != "read" or between is None:
             return None
+        last = Local(site=turn.enters.at, around=self._around.activations(turn.enters.number))
+        is_one = turn.enters.operation == "setdefault" and turn.enters.target == turn.leaves.target
+        if is_one and self._rechecks.only_decides(first, last):
+            return CHECKED_AGAIN
         others = set(turn.after.locks or ()) & set(turn.before.locks or ())
         for read in between.reads:
             later = Local(site=read.site, around=self._around.activations(read.event))
@@ -170,5 +209,5 @@ class Rules:
 
 def _is_copied(turn: Turn, unit: Unit, tie: Tie) -> bool:
     """Whether the value that is read from one object is written to the other."""
-    is_copy = turn.leaves.op == "read" and turn.enters.op == "write" and tie is Tie.FLOW
+    is_copy = turn.leaves.op == "read" and turn.enters.op == "write" and tie is Tie.FLOW and not unit.first_inner
     return is_copy and unit.last in unit.graph.reached(unit.first, explicit=True)

@@ -4,7 +4,7 @@ The *unit* of two accesses is the innermost activation around both. They are tie
 
 - *flow*: what the first gives reaches the second, as a value, a key, an object or by a condition: up through what its
   function returns, yields or raises to the expression that called it, down through arguments;
-- *joint*: both reach one value, condition, argument or result;
+- *joint*: both reach one value, condition or result; if both are only given to one call, they may be just shown;
 - *own*: both stand in the unit's own code.
 
 In different iterations of a loop of the unit only what is carried from one iteration to the next ties them. Otherwise
@@ -30,6 +30,8 @@ class Tie(StrEnum):
 
     FLOW = "flow"
     JOINT = "joint"
+    SHOWN = "shown"
+    """Both are only given to one call, as to `print`."""
     OWN = "own"
     COLLECTED = "collected"
     """In different iterations, whose results are collected."""
@@ -107,8 +109,11 @@ class Ties:
             return Tie.FLOW
         if unit.activation.is_declared or (not unit.first_inner and not unit.last_inner):
             return Tie.OWN
-        if goes_up and self._goes_up(last, unit.last_inner) and unit.graph.joins(unit.first, unit.last):
-            return Tie.JOINT
+        if goes_up and self._goes_up(last, unit.last_inner):
+            if unit.graph.joins(unit.first, unit.last):
+                return Tie.JOINT
+            if unit.graph.joins_in_call(unit.first, unit.last):
+                return Tie.SHOWN
         return Tie.NONE
 
     def _tie_around(self, unit: Unit, loop: int, last: Local) -> Tie:

@@ -39,8 +39,9 @@ test-long: $(VENV)/installed  ## every checker against the definitions for ten m
 	ATOMSAN_SEEDS=20 $(BIN)/python -m pytest $(PARALLEL) tests/programs/test_programs_found.py \
 		tests/programs/test_programs_reformatted.py tests/programs/test_hints_followed.py
 
-test-judging: $(VENV)/installed  ## judging against the truth of 20,000 generated programs, as a table
+test-judging: $(VENV)/installed  ## judging against the truth of 20,000 generated programs, and of those written by hand
 	$(BIN)/python tests/programs/generated/table.py
+	$(BIN)/python tests/programs/measure.py
 
 test-all:  ## the test suite on every Python from 3.11 up that this machine has
 	$(PYTHON) tests/every_python.py

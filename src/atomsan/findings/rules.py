@@ -134,7 +134,7 @@ class Rules:
         return LET_IN if is_loose and self._lets_others_in(turn) else None
 
     def _is_step(self, turn: Turn, unit: Unit, tie: Tie) -> bool:
-        """Whether an iteration is one step: a value decides in its own code, or what a call read is written by another."""
+        """Whether an iteration is one step: a value decides in its own code, or goes from one call into another."""
         if tie is not Tie.FLOW:
             return False
         if not unit.first_inner and not unit.last_inner:

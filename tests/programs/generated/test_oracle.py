@@ -34,18 +34,15 @@ from generated.tree import (
 )
 from generated.truth import ATOMIC, BENIGN, HARMFUL, TRUTHS, DeadlockError, Interleavings, truth_of
 
-# Whether judging has to stay within the bars; until it does, the table is only printed.
-BARS_HOLD = False
-
 PROGRAMS = int(os.environ.get("ATOMSAN_PROGRAMS", "2000"))
 
 
-def test_judging_is_within_the_bars() -> None:
+def test_no_harmful_program_is_silent_and_no_atomic_one_alarms() -> None:
+    """The other two bars are printed: judging is not within them yet (`docs/judging.md`)."""
     rows = in_parallel(rows_of, range(PROGRAMS), os.cpu_count())
     print("\n".join(table(rows)))
     assert not [(row.seed, row.failure) for row in rows if row.failure]
-    if BARS_HOLD:
-        assert not [(name, share) for name, _, share, bar in measured(rows) if share > bar]
+    assert not [(name, share) for name, _, share, bar in measured(rows) if bar == 0 and share > 0]
 
 
 # --- the mix ----------------------------------------------------------------------------------------------------------

@@ -36,7 +36,7 @@ test: lint  ## the whole test suite, with lint
 
 test-long: $(VENV)/installed  ## every checker against the definitions for ten minutes, and the programs with 20 seeds and in all forms
 	$(BIN)/python tests/checkers/comparison.py
-	ATOMSAN_SEEDS=20 $(BIN)/python -m pytest $(PARALLEL) tests/programs/test_programs_found.py \
+	ATOMSAN_LONG=1 ATOMSAN_SEEDS=20 $(BIN)/python -m pytest $(PARALLEL) tests/programs/test_programs_found.py \
 		tests/programs/test_programs_reformatted.py tests/programs/test_hints_followed.py
 
 test-judging: $(VENV)/installed  ## judging against the truth of 20,000 generated programs, and of those written by hand

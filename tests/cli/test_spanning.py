@@ -238,11 +238,12 @@ def test_processes_that_are_forked(atomsan: Atomsan) -> None:
         assert BundleSource(trace).meta.holders == {"Log #1": ["Account #1.log"]}
 
 
-def test_live_check_leaves_it_a_suspect(atomsan: Atomsan) -> None:
+def test_live_check_finds_it(atomsan: Atomsan) -> None:
     written(*PROGRAMS["a field"])
     ran = atomsan("run", "--live", "--spec", "spec.toml", "-o", "r.json", "app.py")
-    assert ran.code == 0
-    assert any("different objects" in one["why"] for one in json.loads(Path("r.json").read_text())["suspects"])
+    assert ran.code == 1
+    found = json.loads(Path("r.json").read_text())["findings"]
+    assert {finding["region"] for finding in found} == {"app:Account.change"}
     assert "warning" not in ran.err
 
 

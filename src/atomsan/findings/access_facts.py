@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 from atomsan.findings.flow_graph import FlowGraph, FlowGraphs, Node
-from atomsan.findings.reasons import COMMUTES, OPERANDS, SUMS, Reason
+from atomsan.findings.reasons import ADDED, COMMUTES, OPERANDS, SUMS, Reason
 from atomsan.source.effects import MAKES_KEY, commute, commute_on_element
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def commuting(one: ShownStep, other: ShownStep) -> Reason | None:
         if not _APPENDING.isdisjoint(names):
             return None
         return COMMUTES if commute(*names, is_mapping=bool(MAKES_KEY.intersection(names))) else None
-    return COMMUTES if one.field == ELEMENT and commute_on_element(*names) else None
+    return ADDED if one.field == ELEMENT and commute_on_element(*names) else None
 
 
 def is_unused(step: ShownStep, graphs: FlowGraphs) -> bool:

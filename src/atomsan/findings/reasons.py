@@ -45,6 +45,7 @@ NO_FLOW = _suspect("nothing ties the two accesses: no value, condition or result
 WHOLE = _suspect("a key could not be told apart from others, so the whole container was taken for it")
 ACROSS = _suspect("the two accesses are of different objects, and nobody said that these belong together")
 NOBODY = _suspect("no region alone is to blame: the cycle is closed by the order of locks, threads or hand-overs")
+ADDED = _suspect("both add or remove the same element: harmless, unless somebody looks at the container in between")
 SHOWN = _suspect("the two values are read one by one and only given to one call, which may just show them")
 COLLECTED = _suspect("the two accesses are in different iterations of a loop that only collects their results")
 LET_IN = _suspect("the lock is released inside its own block and taken again, which lets others in on purpose")

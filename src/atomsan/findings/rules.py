@@ -167,6 +167,8 @@ class Rules:
         """Whether the two locations belong together to others: what they read there flows together."""
         one, other = sorted((turn.after, turn.before), key=lambda step: step.number)
         locations = {one.target, other.target}
+        if not one.op == other.op == "read":
+            return False
         if one.owner != other.owner or len(locations) == 1 or locations != {step.target for step in turn.ends}:
             return False
         first, last = (Local(site=step.at, around=self._around.activations(step.number)) for step in (one, other))

@@ -75,5 +75,22 @@ def test_nothing_is_called_harmless_because_it_left_the_window(monkeypatch: pyte
     assert forgotten > GENERATED // 10
 
 
+@pytest.mark.parametrize(
+    "where", ["window.Window.surroundings", "window.Window.add", "live_evidence.projected_witness"]
+)
+def test_interrupted_live_check_reports_what_it_has(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with Harness() as harness:
+        for seed in range(20):
+            case = case_of(seed)
+            tape = harness.run(case.program, case.truth.schedule, case.spelled).tape
+            with monkeypatch.context() as patched:
+                patched.setattr(f"atomsan.flow.{where}", interrupt)
+                report = atomsan.check(ReadOnce(tape.reopened(), 5))
+            assert report.stopped or not report.violations
+
+
 def ids(document: dict[str, Any], level: str) -> set[str]:
     return {finding["id"] for finding in document[level]}

@@ -108,7 +108,8 @@ class CheckerPass:
                 reopen=reopen,
             )
             if self.evidence is not None:
-                self.evidence.finish()
+                with self._monitor.stopping():
+                    self.evidence.finish()
         finally:
             if self._meeting is not None:
                 self.meetings = MeetingPoints(*self._meeting.found())

@@ -101,12 +101,13 @@ class LiveEvidence:
         if self._enumeration is None:
             return []
         counts = [witness.count for witness in self._enumeration.turns.witnesses()]
-        return [replace(self._turns[kind], count=count) for kind, count in enumerate(counts)]
+        # an interrupt can leave a kind without its example
+        return [replace(self._turns[kind], count=count) for kind, count in enumerate(counts) if kind in self._turns]
 
     def cycles(self) -> list[Witness]:
         """One cycle of data for each kind, of any length."""
         counts = self._enumeration.counts() if self._enumeration else ()
-        return [replace(witness, count=count) for witness, count in zip(self._cycles, counts, strict=True)]
+        return [replace(witness, count=count) for witness, count in zip(self._cycles, counts, strict=False)]
 
     def around(self) -> Surroundings:
         """What is around the steps of all witnesses, as far as it was in the window in time."""

@@ -247,6 +247,15 @@ def test_live_check_finds_it(atomsan: Atomsan) -> None:
     assert "warning" not in ran.err
 
 
+def test_live_check_knows_sets_that_span_objects(atomsan: Atomsan) -> None:
+    written(*PROGRAMS["a list"])
+    ran = atomsan("run", "--live", "--spec", "spec.toml", "-o", "r.json", "app.py")
+    assert ran.code == 1
+    found = json.loads(Path("r.json").read_text())["findings"]
+    assert {finding["region"] for finding in found} == {"app:Bank.change"}
+    assert "warning" not in ran.err
+
+
 def test_each_test_has_its_own_holders() -> None:
     """The account is global: the objects that it holds are recorded again for the second test."""
     written(*PROGRAMS["a field"])

@@ -60,7 +60,7 @@ def test_live_check_of_generated_programs_gives_the_same_reports() -> None:
 
 def test_nothing_is_called_harmless_because_it_left_the_window(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live_evidence, "LiveEvidence", partial(live_evidence.LiveEvidence, most=16))
-    forgotten = 0
+    forgotten = partial_hints = 0
     with Harness() as harness:
         for seed in range(GENERATED):
             case = case_of(seed)
@@ -72,7 +72,11 @@ def test_nothing_is_called_harmless_because_it_left_the_window(monkeypatch: pyte
                 assert live["findings"] or live["suspects"], f"program {seed}"
             if not stored["findings"]:
                 assert live["verdict"] == "holds"
+            repairs = [one for level in LEVELS for one in live[level] if one.get("repair")]
+            partial_hints += sum("only the latest events" in one["hint"] for one in repairs)
+            assert all(not one["repair"]["mechanical"] for one in repairs if "only the latest events" in one["hint"])
     assert forgotten > GENERATED // 10
+    assert partial_hints > GENERATED // 10
 
 
 @pytest.mark.parametrize(

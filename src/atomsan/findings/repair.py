@@ -70,6 +70,8 @@ class Repair:
     """A lock that is taken inside the statements, and around this one elsewhere: it must come first."""
     idiom: str | None = None
     """One operation that does the same without a lock."""
+    is_partial: bool = False
+    """Whether only the latest events were looked at for what else uses the data."""
 
     @property
     def sections(self) -> tuple[Section, ...]:
@@ -80,6 +82,7 @@ class Repair:
         """Whether the words can be followed without thinking: hold this lock over these lines."""
         return (
             bool(self.dropped if self.let_go else self.sections)
+            and not self.is_partial
             and self.waits is None
             and self.order is None
             and not self.acquires

@@ -104,6 +104,7 @@ class Repairs:
             waits=self._wait(case),
             calls=self._calls(case, repair),
             idiom=idiom(case.first, case.last, case.unit, self._around.writers, self._graphs),
+            is_partial=self._around.is_partial,
         )
 
     # ---- the case

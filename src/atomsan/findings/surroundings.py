@@ -93,6 +93,7 @@ class Extract(NamedTuple):
     holds: dict[int, tuple[Hold, ...]]
     inside: dict[int, list[OpenRegion]]
     between: dict[Pair, Between]
+    in_tasks: set[int]
 
     @property
     def size(self) -> int:
@@ -109,10 +110,12 @@ class Surroundings:
         locations: Iterable[int] = (),
         *,
         start: ThreadStates | None = None,
+        started: int = 0,
         room: int = MOST_KEPT,
         forgets: bool = False,
     ) -> None:
-        """`start` is the state before the first batch, if that is not the beginning of the trace.
+        """`start` is the state before the first batch, if that is not the beginning of the trace; `started`, how many
+        threads may run beside the main one there.
 
         `room` is for events between accesses. `forgets`: it is put together from what was found while the trace came,
         and events may be missing because it was too late for them.
@@ -129,9 +132,11 @@ class Surroundings:
         """The sites at which a thread waited for another."""
         self.in_tasks: set[int] = set()
         """The events of interest that an asyncio task did."""
+        self.is_partial = False
+        """Whether some accesses, and some places that take locks, came too early to be seen."""
         self.between: dict[Pair, Between] = {}
         self._sampled: Counter[int] = Counter()
-        self._started = 0
+        self._started = started
         self._events = sorted(set(events), reverse=True)  # the next one is the last
         self._pairs = sorted(set(pairs), reverse=True)
         self._running: list[Pair] = []
@@ -169,7 +174,7 @@ class Surroundings:
         between = {pair: self.between[pair] for pair in pairs if pair in self.between}
         known = {*events, *(read.event for one in between.values() for read in one.reads)} & self.holds.keys()
         holds = {event: self.holds[event] for event in known}
-        return Extract(holds, {event: self._inside[event] for event in known}, between)
+        return Extract(holds, {event: self._inside[event] for event in known}, between, self.in_tasks & known)
 
     def add(self, extract: Extract, symbols: Symbols) -> None:
         """Take in what was found elsewhere in the same trace."""
@@ -177,6 +182,16 @@ class Surroundings:
         self.holds.update(extract.holds)
         self._inside.update(extract.inside)
         self.between.update(extract.between)
+        self.in_tasks |= extract.in_tasks
+
+    def add_uses(self, other: Surroundings) -> None:
+        """Take in who uses the locations of interest and the locks, as others saw it."""
+        self.accesses, self.acquired, self.waits = other.accesses, other.acquired, other.waits
+        self.is_partial = other.is_partial
+        events = {access.event for accesses in other.accesses.values() for access in accesses}
+        for event in events:
+            self.holds.setdefault(event, other.holds[event])
+            self._inside.setdefault(event, other.opened(event))
 
     @property
     def symbols(self) -> Symbols | None:

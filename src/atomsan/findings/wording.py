@@ -157,6 +157,8 @@ def hint_for_repair(repair: Repair) -> str:
         parts.append(f"{' and '.join(repair.calls)} {'runs' if one else 'run'} under the lock then")
     if repair.idiom:
         parts.append(f"or without a lock: {repair.idiom} does it in one step")
+    if repair.is_partial:
+        parts.append("only the latest events were looked at for other places that use the data: there may be more")
     return "; ".join(parts)
 
 

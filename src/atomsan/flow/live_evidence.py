@@ -114,6 +114,8 @@ class LiveEvidence:
         found = Surroundings(forgets=True)
         for extract in self._extracts.values():
             found.add(extract, self._symbols)
+        if self._targets:
+            found.add_uses(self._window.uses(self._targets))
         found.writers = {location: self._writes.of(location) for location in self._targets}
         return found
 

@@ -7,13 +7,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from atomsan.findings.surroundings import Surroundings, ThreadStates
 from atomsan.trace._held import HeldLocks
 from atomsan.trace._nesting import OpenRegions
+from atomsan.trace.events import Batch
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from atomsan.findings.surroundings import Pair
-    from atomsan.trace.events import Batch
     from atomsan.trace.symbols import Symbols
 
 # So many events are kept: 13 bytes each.
@@ -82,3 +86,18 @@ class Window:
                 if found.feed(batch, self._symbols):
                     return found
         return found
+
+    def uses(self, locations: Iterable[int]) -> Surroundings:
+        """Who uses these locations, and the locks, in the events that are kept."""
+        oldest = self._parts[0]
+        start = ThreadStates(oldest.states.locks.copy(), oldest.states.opened.copy())
+        found = Surroundings(locations=locations, start=start, started=oldest.threads if oldest.first else 0)
+        found.feed(_joined(list(self.batches())), self._symbols)
+        found.is_partial = oldest.first > 0
+        return found
+
+
+def _joined(batches: list[Batch]) -> Batch:
+    """As one batch, so that what is sampled does not depend on how the events came."""
+    columns = ([getattr(batch, name) for batch in batches] for name in ("thread", "op", "target", "site"))
+    return Batch.frozen(batches[0].first, *map(np.concatenate, columns))

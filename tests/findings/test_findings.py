@@ -182,12 +182,16 @@ def test_every_edge_kind_has_a_wording() -> None:
 # ---- names, fingerprints, merging
 
 
-def accounts(first: str, second: str, *, field: str = "balance", line: int = 14) -> Finding:
-    """A lost update on an object, at lines with a text."""
+def accounts(
+    first: str, second: str, *, field: str = "balance", line: int = 14, store: str = "self.balance = b + 1"
+) -> Finding:
+    """A lost update on an object, at lines with a text. The statements in their normal form are always the same."""
     builder = TraceBuilder()
     builder.symbols.locations.intern(first, **{"class": "Account", "field": field})
-    for at, text in ((line, "b = self.balance"), (line + 2, "self.balance = b + 1")):
-        builder.symbols.sites.intern(f"s{at}", file="bank.py", line=at, column=4, function="deposit", text=text)
+    lines = (line, "b = self.balance", "b = self.balance"), (line + 2, store, "self.balance = b + 1")
+    for at, text, normal in lines:
+        place = {"file": "bank.py", "line": at, "column": 4, "function": "deposit"}
+        builder.symbols.sites.intern(f"s{at}", text=text, normal=normal, **place)
     builder.add(second, "begin", "bank:Account.deposit")
     builder.add(second, "r", first, f"s{line}").add("other", "w", first, f"s{line + 2}")
     builder.add(second, "w", first, f"s{line + 2}").add(second, "end", "bank:Account.deposit")
@@ -204,6 +208,7 @@ def test_fingerprint_depends_on_class_field_and_source_text() -> None:
     found = accounts("Account#1.balance", "T")
     assert found.id == accounts("Account#2.balance", "T7", line=40).id
     assert found.id != accounts("Account#1.balance", "T", field="limit").id
+    assert found.id == accounts("Account#1.balance", "T", store="self.balance = (b +").id, "formatting changes nothing"
     assert found.witness[0].location == "Account.balance"
     assert found.hint == "make lines 14 to 16 of bank.py one critical section"
     assert found.witness[0].to_dict()["site"] == {

@@ -90,6 +90,8 @@ class ShownStep:
     """The unit of work that it is in, where these make the cycle: a transaction can have several."""
     at: int = NO_SITE
     """The number of its site."""
+    normal: str | None = None
+    """The statement of its site, the same for every formatting."""
 
     @property
     def locks(self) -> tuple[str, ...] | None:

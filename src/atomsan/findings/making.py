@@ -72,6 +72,10 @@ class TraceNames:
             self._sites[number] = SiteShown(site.file, site.line, site.column, site.function, text)
         return self._sites[number]
 
+    def normal(self, number: int) -> str | None:
+        """The statement at a site, in a form that no formatting changes."""
+        return None if number == NO_SITE else self._symbols.sites.get(number, "normal")
+
     def steps(self, steps: Sequence[Step]) -> list[ShownStep]:
         events = [self.event(step.event) for step in steps]
         following = [*events[1:], *events[:1]]
@@ -101,6 +105,7 @@ class TraceNames:
             operation=None if step.site == NO_SITE else self._symbols.sites.get(step.site, "operation"),
             unit=step.unit,
             at=step.site,
+            normal=self.normal(step.site),
         )
 
 
@@ -218,8 +223,12 @@ def _key(step: ShownStep) -> tuple[str, int]:
 
 
 def _text(step: ShownStep) -> str:
-    """The source text of a step, or where it is, as far as the trace says."""
-    return (step.site.text or str(step.site)) if step.site else ""
+    """The statement of a step, or where it is, as far as the trace says."""
+    return _statement(step.normal, step.site)
+
+
+def _statement(normal: str | None, site: SiteShown | None) -> str:
+    return normal or ((site.text or str(site)) if site else "")
 
 
 def without_witness(
@@ -250,7 +259,7 @@ def closed(closing: Closing, names: TraceNames, status: Status) -> Finding:
     own = names.thread(closing.thread) + (f" #{closing.number}" if closing.number else "")
     location = names.location(op, closing.target)
     return Finding(
-        id=fingerprint(region, [names.path(op, closing.target)], [(site.text or str(site)) if site else ""]),
+        id=fingerprint(region, [names.path(op, closing.target)], [_statement(names.normal(closing.site), site)]),
         status=status,
         kind="cycle",
         pattern=CYCLE.name,

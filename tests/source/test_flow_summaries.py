@@ -299,20 +299,21 @@ def test_form_of_conditions(one: str, other: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("test", "shape"),
+    ("test", "shape", "opposite"),
     [
-        ("self.a is None", "? is None"),
-        ("not 3 < self.a", "? <= 3"),
-        ("self.a is not UNSET", "? is not UNSET"),
-        ("self.a == State.NEW", "? == NEW"),
-        ("self.a is not self.b", None),
-        ("self.READY", "?"),
+        ("self.a is None", "? is None", "? is not None"),
+        ("not 3 < self.a", "? <= 3", "? > 3"),
+        ("self.a is not UNSET", "? is not UNSET", "? is UNSET"),
+        ("self.a == State.NEW", "? == NEW", "? != NEW"),
+        ("self.a is not self.b", None, None),
+        ("self.READY", "?", "not ?"),
+        ("key not in self.a", "not ?", "?"),
     ],
 )
-def test_shape_of_conditions(test: str, shape: str | None) -> None:
+def test_shape_of_conditions(test: str, shape: str | None, opposite: str | None) -> None:
     """A name in capitals is compared with as a literal is."""
     *_, last = [node for node in flow_of(f"if {test}: pass").summary["nodes"] if node["k"] == "cond"]
-    assert last.get("shape") == shape
+    assert (last.get("shape"), last.get("opposite")) == (shape, opposite)
 
 
 def test_form_has_the_read_behind_a_local() -> None:

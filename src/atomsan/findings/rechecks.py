@@ -11,7 +11,6 @@ conditions may be in different functions, as long as the value is passed between
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -21,9 +20,30 @@ if TYPE_CHECKING:
     from atomsan.findings.ties import Local
 
 _EXITS = frozenset({"Return", "Raise", "Continue", "Break"})
-_COMPARISON = re.compile(r"(.*) (==|!=|is not|is|<=|>=|<|>) (.*)", re.DOTALL)
-_OPPOSITE = {"==": "!=", "!=": "==", "is": "is not", "is not": "is", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 _HOLE = "?"
+
+
+class _Shape(NamedTuple):
+    """A condition on one value, which is written as `?`, and its opposite."""
+
+    holds: str
+    opposite: str
+
+    def of(self, value: _Shape) -> _Shape:
+        """The same condition on what another one gives."""
+        if self == _VALUE:
+            return value
+        if self == _VALUE.negated():
+            return value.negated()
+        inner = _HOLE if value == _VALUE else f"({value.holds})"
+        return _Shape(self.holds.replace(_HOLE, inner), self.opposite.replace(_HOLE, inner))
+
+    def negated(self) -> _Shape:
+        return _Shape(self.opposite, self.holds)
+
+
+# The value itself: whether it is true.
+_VALUE = _Shape(_HOLE, f"not {_HOLE}")
 
 
 class _Level(NamedTuple):
@@ -58,19 +78,19 @@ class Rechecks:
         operation = node.facts.get("op") if node else None
         return (node.kind if node else None), (None if operation == "bool" else operation)
 
-    def _acting(self, later: Local) -> Iterator[str]:
+    def _acting(self, later: Local) -> Iterator[_Shape]:
         """The conditions under which something is done that rests on the later read."""
         for level, hole in self._levels(later, ()):
             for use in level.graph.uses(level.node):
-                shape = _shape(level.graph, use, hole)
+                shape = _condition(level.graph, use, hole)
                 if shape is not None:
                     branch = level.graph.nodes[use].facts.get("branch", -1)
                     is_left = _exits(level.graph, branch, 0) and not _acts(level.graph, branch, 0)
-                    yield _negated(shape) if is_left else shape
+                    yield shape.negated() if is_left else shape
 
-    def _decided(self, first: Local, later: Local) -> set[str] | None:
+    def _decided(self, first: Local, later: Local) -> set[_Shape] | None:
         """The conditions on what was read first that lead to the later read. None: it is used for more than that."""
-        found: set[str] = set()
+        found: set[_Shape] = set()
         for level, hole in self._levels(first, later.around, later.site):
             for use in level.graph.uses(level.node):
                 if level.later is not None and _is_passed_over(level.graph, use, level.later):
@@ -92,7 +112,7 @@ class Rechecks:
                 found.add(shape)
         return found
 
-    def _decided_inside(self, caller: Activation, later: Local, hole: str) -> set[str] | None:
+    def _decided_inside(self, caller: Activation, later: Local, hole: _Shape) -> set[_Shape] | None:
         """The same for a value that is passed to the function that the later read is in."""
         depth = next((i for i, one in enumerate(later.around) if caller.goes_on_in(one)), None)
         if depth is None or depth + 1 >= len(later.around):
@@ -102,7 +122,7 @@ class Rechecks:
         if graph is None:
             return None
         lead = self._lead(callee, later.around, later.site)
-        found: set[str] = set()
+        found: set[_Shape] = set()
         parameter = self._only_parameter(callee, graph)
         for use in () if parameter is None else graph.uses(parameter):
             if lead is not None and _is_passed_over(graph, use, lead):
@@ -120,10 +140,12 @@ class Rechecks:
             passed = [number for number in passed if graph.nodes[number].facts["index"] != 0]
         return passed[0] if len(passed) == 1 else None
 
-    def _levels(self, access: Local, later: Sequence[Activation], later_site: int = 0) -> Iterator[tuple[_Level, str]]:
+    def _levels(
+        self, access: Local, later: Sequence[Activation], later_site: int = 0
+    ) -> Iterator[tuple[_Level, _Shape]]:
         """The activations that a value goes up through unchanged, from that of the access on, and what became of it."""
         place = self._graphs.place(access.site)
-        hole = _HOLE
+        hole = _VALUE
         for activation in reversed(access.around):
             graph = self._graphs.of(activation.function)
             if graph is None or place is None or place.function != activation.function:
@@ -131,10 +153,11 @@ class Rechecks:
             lead = self._lead(activation, later, later_site)
             yield _Level(activation, graph, place.node, lead), hole
             leaving = [use for use in graph.uses(place.node) if graph.nodes[use].kind in ("return", "yield")]
-            shapes = {str(graph.nodes[use].facts.get("shape", "")) for use in leaving}
-            if lead is not None or len(shapes) != 1 or shapes == {""}:
+            shapes = {_shape(graph, use, hole) for use in leaving}
+            shape = shapes.pop() if len(shapes) == 1 else None
+            if lead is not None or shape is None:
                 return
-            hole = _filled(shapes.pop(), hole)
+            hole = shape
             place = self._graphs.place(activation.called_at)
 
     def _lead(self, activation: Activation, around: Sequence[Activation], site: int) -> int | None:
@@ -146,26 +169,25 @@ class Rechecks:
         return None
 
 
-def _filled(shape: str, hole: str) -> str:
-    return shape if hole == _HOLE else shape.replace(_HOLE, hole if shape == _HOLE else f"({hole})")
+def _shape(graph: FlowGraph, use: int, hole: _Shape) -> _Shape | None:
+    facts = graph.nodes[use].facts
+    return _Shape(str(facts["shape"]), str(facts["opposite"])).of(hole) if "shape" in facts else None
 
 
-def _shape(graph: FlowGraph, use: int, hole: str) -> str | None:
-    node = graph.nodes[use]
-    shape = node.facts.get("shape") if node.kind == "cond" else None
-    return None if shape is None else _filled(str(shape), hole)
+def _condition(graph: FlowGraph, use: int, hole: _Shape) -> _Shape | None:
+    return _shape(graph, use, hole) if graph.nodes[use].kind == "cond" else None
 
 
-def _leading(level: _Level, use: int, hole: str) -> str | None:
+def _leading(level: _Level, use: int, hole: _Shape) -> _Shape | None:
     """A condition, such that it holds where the later read is come to. None: it is no condition for that."""
-    shape = _shape(level.graph, use, hole)
+    shape = _condition(level.graph, use, hole)
     if shape is None or level.later is None:
         return None
     branch = level.graph.nodes[use].facts.get("branch", -1)
     arm = level.graph.nodes[level.later].arms.get(branch)
     if arm is None:
-        return _negated(shape) if _exits(level.graph, branch, 0) else None
-    return shape if arm == 0 else _negated(shape)
+        return shape.negated() if _exits(level.graph, branch, 0) else None
+    return shape if arm == 0 else shape.negated()
 
 
 def _is_passed_over(graph: FlowGraph, use: int, later: int) -> bool:
@@ -196,10 +218,3 @@ def _acts(graph: FlowGraph, branch: int, arm: int) -> bool:
     """Whether anything is written or called in an arm of a branch."""
     nodes = (node for node in graph.nodes if node.arms.get(branch) == arm)
     return any(node.kind in ("write", "update", "call") and not node.passes_on for node in nodes)
-
-
-def _negated(shape: str) -> str:
-    if shape.startswith("not "):
-        return shape.removeprefix("not ")
-    found = _COMPARISON.fullmatch(shape)
-    return f"{found[1]} {_OPPOSITE[found[2]]} {found[3]}" if found else f"not {shape}"

@@ -12,8 +12,8 @@ from atomsan.source.flow_facts import (
     KEYS_ONLY,
     OPERATORS,
     READ_ONLY,
+    condition_facts,
     condition_form,
-    condition_shape,
     is_fresh,
     stored_facts,
 )
@@ -127,8 +127,7 @@ class ExpressionFlow(FlowState):
         return control
 
     def decided(self, values: Values, form: str, branch: int, test: ast.expr | None = None) -> tuple[int, ...]:
-        shape = None if test is None else condition_shape(test, self.resolve)
-        number = self.node("cond", None, form=form, branch=branch, **({} if shape is None else {"shape": shape}))
+        number = self.node("cond", None, form=form, branch=branch, **condition_facts(test, self.resolve))
         self.graph.flow(values, number)
         return (number,)
 

@@ -178,11 +178,17 @@ def condition_form(node: ast.expr, resolve: Resolve) -> str:
         return "..."
 
 
-def condition_shape(node: ast.expr, resolve: Resolve) -> str | None:
-    """A condition on one value, whatever it is read from: `? is None`. None if it is on several values, or on none.
+def condition_facts(node: ast.expr | None, resolve: Resolve) -> dict[str, str]:
+    """A condition on one value, whatever it is read from, and its opposite: `? is None`, `? is not None`.
 
-    That a key is in a container counts as one value.
+    That a key is in a container counts as one value. Nothing if it is on several values, or on none.
     """
+    shape = None if node is None else _shape(node, resolve, negated=False)
+    opposite = None if node is None else _shape(node, resolve, negated=True)
+    return {} if shape is None or opposite is None else {"shape": shape, "opposite": opposite}
+
+
+def _shape(node: ast.expr, resolve: Resolve, *, negated: bool) -> str | None:
     leaves: list[ast.AST] = []
 
     def value(part: ast.AST) -> str:
@@ -215,7 +221,7 @@ def condition_shape(node: ast.expr, resolve: Resolve) -> str | None:
         shown = value(part)
         return f"not {shown}" if negated else shown
 
-    found = shape(node, negated=False)
+    found = shape(node, negated=negated)
     return found[:_LONGEST_FORM] if len(leaves) == 1 else None
 
 

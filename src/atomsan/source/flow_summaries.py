@@ -21,7 +21,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from atomsan.source.flow_expressions import ExpressionFlow, changed_names
-from atomsan.source.flow_facts import OPERATORS, condition_shape, operand_facts, pattern_form
+from atomsan.source.flow_facts import OPERATORS, condition_facts, operand_facts, pattern_form
 from atomsan.source.flow_graph import NOTHING, Values
 from atomsan.source.flow_state import Loop, ModuleFlows, Place, Variables
 from atomsan.source.scopes import FunctionNode, Scopes
@@ -86,8 +86,8 @@ class StatementFlow(ExpressionFlow):
 
     def _leave(self, kind: str, at: Place | None, values: Values) -> None:
         value = at.value if isinstance(at, ast.Return | ast.Yield) else at
-        shape = condition_shape(value, self.resolve) if kind != "raise" and isinstance(value, ast.expr) else None
-        number = self.node(kind, None if kind == "return" else at, **({} if shape is None else {"shape": shape}))
+        test = value if kind != "raise" and isinstance(value, ast.expr) else None
+        number = self.node(kind, None if kind == "return" else at, **condition_facts(test, self.resolve))
         self.graph.flow(values, number)
 
     def _expression(self, node: ast.Expr) -> None:

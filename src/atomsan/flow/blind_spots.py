@@ -33,8 +33,7 @@ def blind_spots(spec: Specification, symbols: Symbols, meta: TraceMeta) -> list[
     if not meta.recorded:
         return found
     if not len(symbols.locations) and not len(symbols.regions):
-        # a recording of the own process knows more about the reason
-        if not any(text.startswith("nothing was watched") for text in meta.warnings):
+        if not meta.is_empty_explained:
             found.append("nothing was watched: atomsan run --explain-selection says why, --include names what to watch")
     elif len(symbols.threads) < 2:
         found.append("only one thread or task did anything that is watched: nothing could come in between")

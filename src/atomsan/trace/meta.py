@@ -33,5 +33,7 @@ class TraceMeta:
     `Account #1.log`."""
     followed: dict[str, list[str]] = field(default_factory=dict)
     """By class, the fields whose held objects were recorded. Both are globs, as in the atomic sets."""
+    is_empty_explained: bool = False
+    """Whether the recorder has warned that nothing was watched: it knows best what it would have watched."""
     warnings: list[str] = field(default_factory=list)
     """Non-fatal problems found while reading."""

@@ -160,7 +160,9 @@ def recording(
         recorder.enter_namespace(namespace, module)
         with recorder.trace(where or "the recording", where, seed=seed if noise else None, force=force) as tape:
             yield tape
-        tape.meta.warnings += [*_nothing_watched(tape), *recorder.warnings, *_unwatched(unwatched, module)]
+        nothing = list(_nothing_watched(tape))
+        tape.meta.is_empty_explained = bool(nothing)
+        tape.meta.warnings += [*nothing, *recorder.warnings, *_unwatched(unwatched, module)]
 
 
 def _caller_namespace() -> dict[str, Any]:

@@ -19,7 +19,7 @@ from atomsan.checkers.turns import TurnFinder
 from atomsan.findings.making import TraceNames, findings_of
 from atomsan.trace.events import Op
 from atomsan.trace.trace import Trace
-from oracles.turns import Access, Kind, Row, Turn, accesses, is_turn, kinds
+from oracles.turns import STRUCTURE, Access, Kind, Row, Turn, accesses, is_turn, kinds
 from strategies import random_steps
 
 Violating = set[tuple[str, int]]
@@ -33,6 +33,7 @@ EDGES = {
 
 def built(rows: Iterable[Row]) -> Trace:
     builder = TraceBuilder()
+    builder.symbols.locations.intern(STRUCTURE, field="<structure>")
     for thread, op, target, site in rows:
         builder.add(thread, op, target, site=str(site))
     return builder.build()
@@ -43,7 +44,7 @@ def found(trace: Trace, violating: Violating | None = None, cut: int = 1 << 16, 
     if violating is not None:
         numbered = [(trace.symbols.threads.intern(thread), number) for thread, number in violating]
         rows = np.array(numbered, np.uint32).reshape(-1, 2)
-    finder = TurnFinder(rows, most)
+    finder = TurnFinder(rows, trace.symbols.locations, most)
     for batch in trace.batches():
         for at in range(0, len(batch), cut):
             finder.feed(batch[at : at + cut])

@@ -220,7 +220,7 @@ def test_writer_in_between_is_named_and_not_the_first_of_the_others() -> None:
 )
 def test_blamed_on_the_one_that_was_interrupted(line: str, region: str) -> None:
     trace = atomsan.parse(line)
-    finder = TurnFinder(None)
+    finder = TurnFinder(None, trace.symbols.locations)
     for batch in trace.batches():
         finder.feed(batch)
     finder.finish()

@@ -39,7 +39,7 @@ def fed(trace: Trace, size: int, most: int = 1 << 20) -> tuple[LiveEvidence, Dav
 
 
 def turns_of(trace: Trace, checker: DavidaChecker) -> list[Witness]:
-    finder = TurnFinder(checker.transactions_from(0))
+    finder = TurnFinder(checker.transactions_from(0), trace.symbols.locations)
     for batch in trace.batches():
         finder.feed(batch)
     finder.finish()

@@ -13,6 +13,9 @@ from typing import NamedTuple
 
 from oracles.model import ACCESSES
 
+# The location that is the structure of a container, in all of these traces.
+STRUCTURE = "x1"
+
 
 class Row(NamedTuple):
     """A step, and where in the source it is."""
@@ -42,6 +45,7 @@ class Kind(NamedTuple):
     b: tuple[int, str]
     r1: tuple[int, str]
     r2: tuple[int, str]
+    are_structure: tuple[bool, bool]  # the locations of a and of b
     same_location: bool
     same_transaction: bool
     same_region: bool
@@ -72,6 +76,7 @@ class Turn(NamedTuple):
             (b.site, b.op),
             (r1.site, r1.op),
             (r2.site, r2.op),
+            (a.target == STRUCTURE, b.target == STRUCTURE),
             a.target == b.target,
             r1 == r2 or is_same_transaction(r1, r2),
             a.inner == b.inner,

@@ -31,18 +31,26 @@ if TYPE_CHECKING:
 
     from atomsan.trace._nesting import OpenRegions
     from atomsan.trace.events import Batch
+    from atomsan.trace.symbols import SymbolTable
 
 MOST_KINDS = 100_000
+# The parts of a container that one operation may access at a time; what else there is are elements and attributes.
+PARTS = {"<structure>": 1, "<any key>": 2, "<queue>": 3}
 
 
 class TurnFinder:
     """One pass over the batches that a checker sees before they are flattened: it needs the inner regions.
 
     `violating` has a row (thread, number) for each transaction whose turns are wanted; None stands for all.
+    `locations` are those of the trace; there may be more of them with each batch.
     """
 
-    def __init__(self, violating: npt.NDArray[np.uint32] | None, most: int = MOST_KINDS) -> None:
+    def __init__(
+        self, violating: npt.NDArray[np.uint32] | None, locations: SymbolTable, most: int = MOST_KINDS
+    ) -> None:
         self._engine = TurnEngine(None if violating is None else _sorted(violating), most=most)
+        self._locations = locations
+        self._known = 0
 
     def add_violating(self, violating: npt.NDArray[np.uint32]) -> None:
         """More transactions whose turns are wanted. Each is told before the batch in which it ends is fed."""
@@ -56,7 +64,14 @@ class TurnFinder:
             self._engine.resume(thread, opened.transactions(thread), regions[thread])
 
     def feed(self, batch: Batch) -> None:
+        if self._known < len(self._locations):
+            self._learn_parts()
         self._engine.feed(batch.first, batch.thread, batch.op, batch.target, batch.site)
+
+    def _learn_parts(self) -> None:
+        fields = self._locations.columns.get("field", ())[self._known : len(self._locations)]
+        self._engine.set_parts(self._known, np.array([PARTS.get(field, 0) for field in fields], np.uint8))
+        self._known = len(self._locations)
 
     def finish(self) -> None:
         """The end of the trace: what is open ends there."""

@@ -286,8 +286,9 @@ def _find_turns(state: _Check) -> TurnFinder:
     """What the checkers do not show: they give one cycle for each transaction."""
     from atomsan.checkers.turns import TurnFinder
 
-    finder = TurnFinder(np.array(list(state.violating), np.uint32))
-    read_through(state.trace.open(CHECKED_AT_ONCE), state.monitor, finder.feed)
+    source = state.trace.open(CHECKED_AT_ONCE)
+    finder = TurnFinder(np.array(list(state.violating), np.uint32), source.symbols.locations)
+    read_through(source, state.monitor, finder.feed)
     finder.finish()
     return finder
 

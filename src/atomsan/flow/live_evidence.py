@@ -167,7 +167,7 @@ class _Enumeration:
 
     def __init__(self, symbols: Symbols, window: Window, violating: NDArray[np.uint32], flat: FlatBatch) -> None:
         self._since = window.first
-        self.turns = TurnFinder(np.zeros((0, 2), np.uint32))
+        self.turns = TurnFinder(np.zeros((0, 2), np.uint32), symbols.locations)
         self._model = SetModel(symbols, Everything())
         self._checking = SetChecking(self._model, "projection")
         opened, threads = window.opened()

@@ -5,8 +5,9 @@ A turn is two accesses a before b of a transaction T and two accesses r1, r2 of 
 and comes before it, r2 conflicts with b and comes before it. *One turn*: r1 = r2, or r1 before r2. *Two turns*: r2
 before r1, in one transaction R: each of T and R comes before the other. `checkers/turns.py` explains what it is for.
 
-Its kind: path, site and operation of a and of b; site and operation of r1 and of r2; whether a and b are of one
-location, r1 and r2 of one transaction, a and b of the same innermost region (the same begin: one iteration of a loop);
+Its kind: path, site and operation of a and of b; site and operation of r1 and of r2; which part of its object the
+location of a and that of b are, by the numbers that the caller gives to them: one call can access the structure of a
+container and an element; whether a and b are of one location, r1 and r2 of one transaction, a and b of the same innermost region (the same begin: one iteration of a loop);
 one turn or two. A path is a hash of the open regions and the sites of their begins, from the outermost inwards. Of
 each kind the example is kept that has the fewest events of the thread between a and b. Its count: one turn counts once
 for T and the other thread, two turns once for T and R.
@@ -99,6 +100,7 @@ cdef struct Location:
     uint32_t most                   # of these, before they are thinned; 0: LONGEST
     uint32_t looked                 # for which transaction it was looked up last
     uint32_t place                  # and as which location of it
+    uint8_t part                    # of its object
 
 cdef struct Open:
     uint64_t path
@@ -197,6 +199,9 @@ cdef enum:
     SAME_TRANSACTION = 32
     SAME_REGION = 64
     TWO_TURNS = 128
+    # from here on, the parts of their objects that the locations of a and of b are
+    PART_A = 8
+    PART_B = 16
 
 
 cdef inline uint64_t mixed(uint64_t x) noexcept nogil:
@@ -397,6 +402,13 @@ cdef class TurnEngine:
         self.threads[thread].number = number - (1 if regions else 0)
         for region, since, site in regions:
             self.begin(since, <uint32_t> thread, region, site)
+
+    def set_parts(self, size_t start, const uint8_t[::1] parts):
+        """The parts of their objects that locations are, from a location on. Told before their first access."""
+        cdef size_t i, count = parts.shape[0]
+        ensure_room(<void **> &self.locations, &self.location_room, start + count, sizeof(Location))
+        for i in range(count):
+            self.locations[start + i].part = parts[i]
 
     def feed(
         self,
@@ -763,7 +775,8 @@ cdef class TurnEngine:
         return hashed
 
     cdef inline uint64_t hash_of(self, const Access *access) noexcept nogil:
-        return joined(self.locations[access.location].place, <uint64_t> access.site << 1 | access.op)
+        cdef const Location *location = &self.locations[access.location]
+        return joined(joined(location.place, location.part), <uint64_t> access.site << 1 | access.op)
 
     cdef inline uint64_t hash_inside(self, const Access *access, const Access *around, size_t count) noexcept nogil:
         """Its path, and which of these came before its innermost region."""
@@ -884,7 +897,8 @@ cdef class TurnEngine:
         pair = &pairs.pairs[pairs.count]
         pair.local, pair.remote, pair.location, pair.is_chosen = a, r, local.location, True
         pair.look = joined(
-            joined(local.path, <uint64_t> local.site << 1 | local.op), <uint64_t> remote.site << 1 | remote.op
+            joined(joined(local.path, self.locations[local.location].part), <uint64_t> local.site << 1 | local.op),
+            <uint64_t> remote.site << 1 | remote.op,
         )
         pairs.count += 1
         return 0
@@ -1064,6 +1078,8 @@ cdef class TurnEngine:
         key.site_1, key.site_2 = run_1.site, run_2.site
         flags |= run_a.op | run_b.op << 1 | run_1.op << 2 | run_2.op << 3
         flags |= SAME_LOCATION if run_a.location == run_b.location else 0
+        flags |= <uint32_t> self.locations[run_a.location].part << PART_A
+        flags |= <uint32_t> self.locations[run_b.location].part << PART_B
         for i in range(4):
             if best[i].a != NULL:
                 key.flags = flags | (SAME_TRANSACTION if i & 2 else 0) | (SAME_REGION if i & 1 else 0)

@@ -7,14 +7,15 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import atomsan
-from generated.generation import generate, with_other_data
+from generated.generation import generate, with_other_callers, with_other_data
 from generated.harness import FINDING, NOTE, NOTHING, SUSPECT, Harness, Judged
 from generated.spelling import SPELLINGS, Spelling
 from generated.tree import Program
 from generated.truth import ATOMIC, BENIGN, HARMFUL, DeadlockError, TooLargeError, Truth, truth_of
 
-# A program is benign only if it is so on so many other values of its data, too.
+# A program is benign only if it is so on so many other values of its data, too, and so many times with other callers.
 OTHER_DATA = 40
+OTHER_CALLERS = 40
 
 
 class Case(NamedTuple):
@@ -63,14 +64,26 @@ def case_of(seed: int) -> Case:
         program = generate(source)
         try:
             truth = truth_of(program, source)
-            for _ in range(OTHER_DATA if truth.verdict == BENIGN else 0):
-                other = with_other_data(program, source)
-                if (of_other := truth_of(other, source)).verdict == HARMFUL:
-                    program, truth = other, of_other
-                    break
+            if truth.verdict == BENIGN:
+                program, truth = _harmful_elsewhere(program, source) or (program, truth)
         except (DeadlockError, TooLargeError):
             continue
         return Case(seed, program, truth, source.randrange(len(SPELLINGS)))
+
+
+def _harmful_elsewhere(program: Program, source: random.Random) -> tuple[Program, Truth] | None:
+    """The same code on other data, or called in other ways, if it is harmful there: then it was harmless by chance."""
+    for number in range(OTHER_DATA + OTHER_CALLERS):
+        other = with_other_data(program, source)
+        if number >= OTHER_DATA:
+            other = with_other_callers(other, source)
+        try:
+            truth = truth_of(other, source)
+        except TooLargeError:
+            continue
+        if truth.verdict == HARMFUL:
+            return other, truth
+    return None
 
 
 def judge_case(harness: Harness, case: Case, spelling: Spelling | None = None) -> Judged:

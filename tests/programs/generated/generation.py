@@ -87,6 +87,8 @@ CHANNELS = {
 # these: they are here to be seen in the table, and are as rare as in ordinary code.
 UNTIED = 0.03
 APART = 0.04
+# How many units the threads have.
+THREADS = ((1, 1), (1, 1), (1, 1), (1, 2), (2, 1), (2, 2), (1, 1, 1), (1, 1, 2))
 HOLDERS = ("list", "tuple", "dict", "object", "appended")
 
 
@@ -101,6 +103,16 @@ def generate(source: random.Random) -> Program:
 def with_other_data(program: Program, source: random.Random) -> Program:
     """The same code on other values: what is harmless on all of them is not harmless by chance."""
     return replace(program, data=tuple(replace(data, initial=_other(data, source)) for data in program.data))
+
+
+def with_other_callers(program: Program, source: random.Random) -> Program:
+    """The same units, called by other threads, in other orders and more often: code does not choose its callers."""
+    units = list(dict.fromkeys(unit for thread in program.threads for unit in thread.units))
+    threads = []
+    for count in source.choice(THREADS):
+        called = tuple(source.choice(units) for _ in range(count))
+        threads.append(Thread(called, "loop" if count > 1 else source.choice(("call", "loop"))))
+    return replace(program, threads=tuple(threads))
 
 
 def _other(data: Data, source: random.Random) -> object:
@@ -190,7 +202,7 @@ class Maker:
         self.style = source.choices(list(STYLES), list(STYLES.values()))[0]
         self.features.add(f"style {self.style}")
         threads = []
-        counts = source.choice(((1, 1), (1, 1), (1, 1), (1, 2), (2, 1), (2, 2), (1, 1, 1), (1, 1, 2)))
+        counts = source.choice(THREADS)
         # few shapes: threads often do the same
         pool = [source.choice(shapes) for _ in range(source.choice((1, 2, 2, 3)))]
         slip = source.randrange(sum(counts))

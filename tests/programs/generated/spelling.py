@@ -170,9 +170,8 @@ class _Writer:
         """How often each local of the current unit is looked at."""
 
     def source(self) -> Source:
-        for thread in self.program.threads:
-            for unit in thread.units:
-                self._unit(unit)
+        for unit in dict.fromkeys(unit for thread in self.program.threads for unit in thread.units):
+            self._unit(unit)
         entries = [self._entry(number, thread) for number, thread in enumerate(self.program.threads)]
         peers, own, globals_ = (
             [data for data in self.program.data if data.home == home] for home in ("peer", "store", "module")

@@ -27,6 +27,7 @@ ELEMENT = "[...]"
 _APPENDING = frozenset({"append", "extend", "appendleft", "extendleft", "__iadd__", "put", "put_nowait"})
 _TAKING = frozenset({"pop", "popleft", "popitem", "remove", "discard", "__delitem__"})
 _BY_VALUE = frozenset({"remove", "discard"})
+_EMPTY = frozenset({"0", "0.0", "[]", "{}", "()", "''", "list()", "dict()", "set()"})
 _PUTTING = frozenset({"append", "appendleft", "add", "__setitem__", "setdefault"})
 
 
@@ -177,6 +178,19 @@ def _only_decides(step: ShownStep, graphs: FlowGraphs) -> bool:
         return False
     uses = known.graph.uses(known.number)
     return bool(uses) and all(known.graph.nodes[one].kind == "cond" for one in uses)
+
+
+def empties(step: ShownStep, graphs: FlowGraphs) -> bool:
+    """Whether a step throws away what was there: it clears a container, or writes zero or something empty."""
+    if step.op == "write" and step.operation == "clear":
+        return True
+    literal = _literal(step, graphs)
+    return literal in _EMPTY and _overwrites(step)
+
+
+def changes(step: ShownStep, graphs: FlowGraphs) -> bool:
+    """Whether a step makes the new value of a location out of the old one: `n += 1`."""
+    return step.op == "write" and step.field != STRUCTURE and _update(step, graphs) is not None
 
 
 def is_overwritten(turn: Turn) -> bool:

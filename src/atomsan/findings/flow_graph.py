@@ -21,7 +21,7 @@ EXPLICIT = frozenset({VALUE, KEY, RECEIVER})
 LEAVING = frozenset({"return", "yield", "raise"})
 # Nodes that put what reaches them to use, such that somebody can tell.
 _JOINING = frozenset({*LEAVING, "cond", "write", "update", "call"})
-_EFFECTS = _JOINING - {"cond"}
+EFFECTS = _JOINING - {"cond"}
 # Calls that only pass on what they are made of, besides operators.
 _PASSING = frozenset({"not", "is", "is not", "in", "not in", "format", "await", "yield from", "join"})
 
@@ -196,7 +196,7 @@ class FlowGraph:
     def is_used(self, node: int) -> bool:
         """Whether anything is made of what a node gives: it is written, returned, or passed on, or decides that."""
         reached = (self.nodes[one] for one in self.reached(node))
-        return any(one.kind in _EFFECTS and not one.passes_on for one in reached)
+        return any(one.kind in EFFECTS and not one.passes_on for one in reached)
 
     def are_exclusive(self, one: int, other: int) -> bool:
         """Whether two nodes stand in different arms of one branch: one pass does not come to both."""

@@ -35,6 +35,7 @@ OVERWRITTEN = _note("one value after the other is written and nobody reads in be
 CHECKED_AGAIN = _note(
     "the value read first only decides whether to look again, and the same condition is checked under the lock"
 )
+KEPT = _note("what others did in between cannot change what the value read first has decided")
 ITERATIONS = _note(
     "the two accesses are in different iterations of a loop, and nothing is carried from one to the other"
 )

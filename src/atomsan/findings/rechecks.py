@@ -69,6 +69,10 @@ class Rechecks:
         is_failed = not decided
         return is_failed or (decided <= wanted and self._operation(first) == self._operation(later))
 
+    def conditions(self, first: Local, later: Local) -> list[str]:
+        """The conditions on what was read first under which the later access is come to, if it only decides that."""
+        return [shape.holds for shape in self._decided(first, later) or ()]
+
     def only_decides(self, first: Local, later: Local) -> bool:
         """Whether what was read first only decides whether the later access is come to."""
         return self._decided(first, later) is not None

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from atomsan.findings import access_facts as facts
 from atomsan.findings.cycles import conflicts, turns
+from atomsan.findings.decisions import is_kept
 from atomsan.findings.flow_graph import LEAVING
 from atomsan.findings.reasons import (
     ACROSS,
@@ -21,6 +22,7 @@ from atomsan.findings.reasons import (
     ENTRY_LOOP,
     FORGOTTEN,
     ITERATIONS,
+    KEPT,
     LET_IN,
     NO_FLOW,
     OVERWRITTEN,
@@ -97,7 +99,9 @@ class Rules:
         tie = self._ties.tie(unit, first, last, advanced=advanced)
         if tie is Tie.APART:
             return ITERATIONS
-        return self._proof(turn) or self._checked_again(turn, first) or self._doubt(turn, unit, tie)
+        if tie is Tie.NONE and (self._is_replaced(turn, unit, first, last) or self._is_tied_elsewhere(turn)):
+            tie = Tie.OWN
+        return self._proof(turn, first, last) or self._checked_again(turn, first) or self._doubt(turn, unit, tie)
 
     def _advanced(self, turn: Turn, unit: Unit) -> frozenset[int] | None:
         """The loops of the unit that went on to a later iteration between the accesses. None: it is not known."""
@@ -106,15 +110,27 @@ class Rules:
         events = self._around.own_events(turn.pair, unit.activation, self._graphs)
         return None if events is None else advanced_loops(unit.graph, events)
 
-    def _proof(self, turn: Turn) -> Reason | None:
+    def _proof(self, turn: Turn, first: Local, last: Local) -> Reason | None:
+        if self._is_decision_kept(turn, first, last):
+            return KEPT
         if facts.is_overwritten(turn):
             return OVERWRITTEN
         if facts.writes_same_literal(turn, self._graphs) or facts.is_idempotent(turn, self._graphs):
             return SAME_LITERAL
         return None
 
+    def _is_decision_kept(self, turn: Turn, first: Local, last: Local) -> bool:
+        look, write = (self._graphs.node(self._graphs.place(step.at)) for step in (turn.leaves, turn.after))
+        if turn.leaves.op != "read" or turn.after.op != "write" or look is None or write is None:
+            return False
+        is_structure = turn.leaves.field == facts.STRUCTURE
+        conditions = self._rechecks.conditions(first, last)
+        return bool(conditions) and all(
+            is_kept(condition, look, write, turn.after.operation, is_structure=is_structure) for condition in conditions
+        )
+
     def _doubt(self, turn: Turn, unit: Unit, tie: Tie) -> Reason | None:
-        if tie is Tie.NONE and not self._is_tied_elsewhere(turn):
+        if tie is Tie.NONE:
             return NO_FLOW
         if tie is Tie.COLLECTED:
             return COLLECTED
@@ -162,6 +178,15 @@ class Rules:
             op == Op.WRITE and target == turn.enters.target and facts.takes(symbols.sites.get(site, "operation"))
             for op, target, site in between.rows()
         )
+
+    def _is_replaced(self, turn: Turn, unit: Unit, first: Local, last: Local) -> bool:
+        """Whether the unit takes what is there and empties it, or changes a value and takes the new one."""
+        one, other = turn.ends
+        if one.op == "read" and facts.empties(other, self._graphs):
+            is_one = one.target == other.target or (one.object is not None and one.object == other.object)
+            return is_one and self._ties.is_kept(unit, first, is_first=True)
+        is_changed = one.target == other.target and other.op == "read" and facts.changes(one, self._graphs)
+        return is_changed and self._ties.is_kept(unit, last, is_first=False)
 
     def _is_tied_elsewhere(self, turn: Turn) -> bool:
         """Whether the two locations belong together to others: what they read there flows together."""

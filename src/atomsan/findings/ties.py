@@ -19,7 +19,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
 from atomsan.findings.activations import Activation, shared
-from atomsan.findings.flow_graph import CONTROL, FlowGraph, FlowGraphs
+from atomsan.findings.flow_graph import CONTROL, EFFECTS, LEAVING, FlowGraph, FlowGraphs
 
 if TYPE_CHECKING:
     from atomsan.trace.symbols import Symbols
@@ -153,6 +153,20 @@ class Ties:
                 return False
             place = self.graphs.place(inner[depth].called_at)
         return True
+
+    def is_kept(self, unit: Unit, access: Local, *, is_first: bool) -> bool:
+        """Whether the value that an access of the unit gives is itself stored, passed on or returned by the unit."""
+        inner, node = (unit.first_inner, unit.first) if is_first else (unit.last_inner, unit.last)
+        place = self.graphs.place(access.site)
+        for activation in reversed(inner):
+            graph = self.graphs.of(activation.function)
+            if graph is None or place is None or place.function != activation.function:
+                return False
+            if not any(graph.nodes[one].kind in LEAVING for one in graph.reached(place.node, explicit=True)):
+                return False
+            place = self.graphs.place(activation.called_at)
+        reached = (unit.graph.nodes[one] for one in unit.graph.reached(node, explicit=True))
+        return any(one.kind in EFFECTS and not one.passes_on for one in reached)
 
     def _goes_down(self, access: Local, inner: Sequence[Activation]) -> bool:
         """Whether what goes into the outermost of these activations reaches the access in the innermost."""

@@ -7,15 +7,16 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import atomsan
-from generated.generation import generate, with_other_callers, with_other_data
+from generated.generation import generate, with_other_callers, with_other_data, with_other_literals
 from generated.harness import FINDING, NOTE, NOTHING, SUSPECT, Harness, Judged
 from generated.spelling import SPELLINGS, Spelling
 from generated.tree import Program
 from generated.truth import ATOMIC, BENIGN, HARMFUL, DeadlockError, TooLargeError, Truth, truth_of
 
-# A program is benign only if it is so on so many other values of its data, too, and so many times with other callers.
-OTHER_DATA = 40
-OTHER_CALLERS = 40
+# A program is benign only if it is so on so many other values of its data, too, and so many times with other callers;
+# and with other literals, since two units that write the same number down may do so by chance.
+OTHER_DATA = 100
+OTHER_CALLERS = 150
 
 
 class Case(NamedTuple):
@@ -73,8 +74,9 @@ def case_of(seed: int) -> Case:
 
 def _harmful_elsewhere(program: Program, source: random.Random) -> tuple[Program, Truth] | None:
     """The same code on other data, or called in other ways, if it is harmful there: then it was harmless by chance."""
+    programs = program, with_other_literals(program, source)
     for number in range(OTHER_DATA + OTHER_CALLERS):
-        other = with_other_data(program, source)
+        other = with_other_data(programs[number % 2], source)
         if number >= OTHER_DATA:
             other = with_other_callers(other, source)
         try:

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from itertools import combinations
+from typing import Any
 
 from generated.machine import READING, WRITING
 from generated.tree import (
@@ -89,6 +90,14 @@ UNTIED = 0.03
 APART = 0.04
 # How many units the threads have.
 THREADS = ((1, 1), (1, 1), (1, 1), (1, 2), (2, 1), (2, 2), (1, 1, 1), (1, 1, 2))
+# What one sees of data by one step, and the keys for it.
+OBSERVING: dict[str, tuple[str, tuple[object, ...]]] = {
+    "field": ("get", ()),
+    "dict": ("get", ("a", "b")),
+    "list": ("copy", ()),
+    "array": ("item", (0,)),
+    "set": ("has", ("x", "y", "z")),
+}
 HOLDERS = ("list", "tuple", "dict", "object", "appended")
 
 
@@ -106,13 +115,50 @@ def with_other_data(program: Program, source: random.Random) -> Program:
 
 
 def with_other_callers(program: Program, source: random.Random) -> Program:
-    """The same units, called by other threads, in other orders and more often: code does not choose its callers."""
+    """The same units, called by other threads, in other orders and more often: code does not choose its callers.
+
+    One more thread may look at some of the data.
+    """
     units = list(dict.fromkeys(unit for thread in program.threads for unit in thread.units))
     threads = []
     for count in source.choice(THREADS):
         called = tuple(source.choice(units) for _ in range(count))
         threads.append(Thread(called, "loop" if count > 1 else source.choice(("call", "loop"))))
+    if len(threads) == 2 and source.random() < 0.6:
+        threads.append(Thread((_observer(program, source),), "call"))
     return replace(program, threads=tuple(threads))
+
+
+def _observer(program: Program, source: random.Random) -> Unit:
+    data = source.choice([data for data in program.data if data.name != BYSTANDER] or program.data)
+    operation, keys = OBSERVING[data.kind]
+    look = Access(operation, data.name, Const(source.choice(keys)) if keys else None, None, "seen")
+    body = _held(LOCK, [look]) if source.random() < 0.5 else [look]
+    return Unit("look", (*body, Return(Local("seen"))))
+
+
+def with_other_literals(program: Program, source: random.Random) -> Program:
+    """The same code, where no two units store or return the same number that they write down, but for small ones."""
+    units = dict.fromkeys(unit for thread in program.threads for unit in thread.units)
+    shifted = {unit: replace(unit, body=_shifted(unit.body, 10 * (1 + i))) for i, unit in enumerate(units)}
+    order = source.sample(program.threads, len(program.threads))
+    return replace(
+        program, threads=tuple(replace(thread, units=tuple(map(shifted.get, thread.units))) for thread in order)
+    )
+
+
+def _shifted(node: Any, by: int) -> Any:
+    """A part of a tree with other numbers in it. Keys and what values are compared with stay as they are."""
+    if isinstance(node, tuple):
+        return tuple(_shifted(part, by) for part in node)
+    if isinstance(node, Const):
+        return Const(node.value + by) if type(node.value) is int and node.value > 1 else node
+    if isinstance(node, Operation) and node.operator not in ("+", "-", "*"):
+        return node
+    if isinstance(node, Let | For) or not is_dataclass(node) or isinstance(node, type):
+        return replace(node, body=_shifted(node.body, by)) if isinstance(node, For) else node
+    parts = {field.name: getattr(node, field.name) for field in fields(node) if field.name != "key"}
+    return replace(node, **{name: _shifted(part, by) for name, part in parts.items()})
 
 
 def _other(data: Data, source: random.Random) -> object:

@@ -61,6 +61,14 @@ def loop(body: str) -> str:
     return f"def work(n):\n    last, found = 0, []\n    for i in range(2):\n{lines}    other_box.made = found, last\n"
 
 
+ITEMS = """
+box.items.append(0)
+def is_any():
+    with box.lock:
+        return len(box.items) > 0
+"""
+TWO = "box.items += [1, 2]"
+SHOW_IF_ANY = "if box.x > 0:\n    turn()\n    other_box.y = box.x"
 IN_LOOP = "n = 1\nwork(n)\nother_box.items = n"
 
 NOTES = {
@@ -97,6 +105,27 @@ NOTES = {
     "iterations: nothing is carried": (
         Case(IN_LOOP, "other_box.y = box.get()", loop("box.set(i)\nturn()")),
         reasons.ITERATIONS,
+    ),
+    "kept: there are still items": (
+        Case("if box.items:\n    turn()\n    box.items.pop()", "box.items.append(1)", ITEMS),
+        reasons.KEPT,
+    ),
+    "kept: there are still items, in a loop": (
+        Case("while box.items:\n    turn()\n    box.items.pop()", "box.items.append(1)", ITEMS),
+        reasons.KEPT,
+    ),
+    "kept: the number of items in a local": (
+        Case("n = len(box.items)\nif n > 1: return\nturn()\nbox.items.append(1)", "box.items.pop()", ITEMS),
+        reasons.KEPT,
+    ),
+    "kept: there are still items, says a function": (
+        Case("if not is_any(): return\nturn()\nbox.items.pop()", "box.items.append(1)", ITEMS),
+        reasons.KEPT,
+    ),
+    "kept: still above zero": (Case(SHOW_IF_ANY, "box.x += 2", "box.x = 1"), reasons.KEPT),
+    "kept: still no flag": (
+        Case("if not box.x:\n    turn()\n    box.x = True", "box.x = False"),
+        reasons.KEPT,
     ),
     "order: two locked calls": (Case("box.get()\nturn()\nbox.get()", "box.get()"), reasons.ORDER_ONLY),
 }
@@ -140,6 +169,29 @@ NEIGHBOURS = {
     ),
     "iterations: a value is carried": Case(
         IN_LOOP, "box.set(9)", loop("if i: box.set(last)\nlast = box.get() + 1\nturn()")
+    ),
+    "kept: no item may be left": Case("if box.items:\n    turn()\n    box.items.append(3)", "box.items.clear()", TWO),
+    "kept: no item may be left, in a loop": Case(
+        "while box.items:\n    turn()\n    box.items.pop()", "box.items.pop()", TWO
+    ),
+    "kept: there are more items": Case(
+        "n = len(box.items)\nif n > 1: return\nturn()\nbox.items.append(1)", "box.items.append(2)", ITEMS
+    ),
+    "kept: not as many items as before": Case(
+        "if len(box.items) == 1:\n    turn()\n    box.items.pop()", "box.items.append(1)", ITEMS
+    ),
+    "kept: a slice is emptied": Case("if box.items:\n    turn()\n    box.items.pop()", "box.items[:1] = []", TWO),
+    "kept: the number is used for more": Case(
+        "n = len(box.items)\nif n:\n    turn()\n    box.items.append(n)", "box.items.append(1)", ITEMS
+    ),
+    "kept: below zero": Case(SHOW_IF_ANY, "box.x -= 1", "box.x = 1"),
+    "kept: nobody knows how much is added": Case(SHOW_IF_ANY, "box.x += step", "box.x, step = 1, -1"),
+    "kept: above what another value is": Case(
+        "if box.x > box.y:\n    turn()\n    other_box.y = box.x", "box.x += 1\nbox.y += 9", "box.x = 1"
+    ),
+    "kept: the flag is set": Case("if not box.x:\n    turn()\n    box.x = 5", "box.x = True"),
+    "kept: another key is there now": Case(
+        "if 'a' in box.items:\n    turn()\n    box.items[0] = 'c'", "box.items[0] = 'b'", "box.items = ['a']"
     ),
     "order: the second call gets what the first gave": Case("n = box.get()\nturn()\nbox.set(n + 2)", "box.set(3)"),
 }
@@ -254,6 +306,44 @@ def test_doubt_makes_a_suspect(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", SUSPECTS)
 def test_neighbour_of_a_suspect_is_a_finding(name: str, tmp_path: Path) -> None:
     assert strongest(tmp_path, SUSPECTS[name][2]) == {FOUND}
+
+
+# ---- calls that no value ties, and that belong together all the same
+
+EMPTYING = """
+def reset():
+    with box.lock: box.x = 0
+def everything():
+    with box.lock: return list(box.items)
+def drop():
+    with box.lock: box.items.clear()
+def is_any():
+    with box.lock: return len(box.items) > 0
+box.items.append(1)
+box.x = 1
+"""
+
+
+@pytest.mark.parametrize(
+    ("unit", "other", "reason"),
+    [
+        # what is there is taken and emptied
+        ("n = box.get()\nturn()\nreset()\nother_box.y = n", "box.add()", FOUND),
+        ("n = everything()\nturn()\ndrop()\nreturn n", "with box.lock: box.items.append(2)", FOUND),
+        ("print(*everything())\nturn()\ndrop()", "with box.lock: box.items.append(2)", FOUND),
+        ("n = is_any()\nturn()\nother_box.y = n\ndrop()", "with box.lock: box.items.append(2)", FOUND),
+        # a value is changed, and the new one is taken
+        ("box.add()\nturn()\nother_box.y = box.get()", "box.add()\nother_box.x = box.get()", FOUND),
+        ("box.add()\nturn()\nreturn box.get()", "box.add()\nreturn box.get()", FOUND),
+        # the new one only decides; nothing is changed; something is stored, and not thrown away
+        ("box.add()\nturn()\nif box.get() > 3: other_box.y = 1", "box.add()\nbox.x = 1", reasons.NO_FLOW),
+        ("box.set(1)\nturn()\nother_box.y = box.get()", "box.set(7)", reasons.NO_FLOW),
+        ("n = box.get()\nturn()\nbox.set(0)\nother_box.y = n", "box.set(7)", reasons.NO_FLOW),
+        ("n = box.show()\nturn()\nreset()\nother_box.y = n", "box.x += 1\nbox.y = box.x", reasons.NO_FLOW),
+    ],
+)
+def test_what_is_taken_and_replaced_belongs_together(unit: str, other: str, reason: Reason, tmp_path: Path) -> None:
+    assert strongest(tmp_path, Case(unit, other, EMPTYING)) == {reason}
 
 
 # ---- operations that commute

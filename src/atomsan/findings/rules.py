@@ -183,8 +183,8 @@ class Rules:
         """Whether the unit takes what is there and empties it, or changes a value and takes the new one."""
         one, other = turn.ends
         if one.op == "read" and facts.empties(other, self._graphs):
-            is_one = one.target == other.target or (one.object is not None and one.object == other.object)
-            return is_one and self._ties.is_kept(unit, first, is_first=True)
+            is_element = other.operation == "clear" and one.object == other.object
+            return (one.target == other.target or is_element) and self._ties.is_kept(unit, first, is_first=True)
         is_changed = one.target == other.target and other.op == "read" and facts.changes(one, self._graphs)
         return is_changed and self._ties.is_kept(unit, last, is_first=False)
 
@@ -206,7 +206,9 @@ class Rules:
     def _checked_again(self, turn: Turn, first: Local) -> Reason | None:
         """Double-checked locking done right: a proof, if the lock is taken for the later check, and writers hold it."""
         between = self._around.between.get(turn.pair)
-        if turn.leaves.op != "read" or between is None:
+        node = self._graphs.node(self._graphs.place(turn.leaves.at))
+        # what an update reads, it writes
+        if turn.leaves.op != "read" or between is None or (node is not None and node.kind == "update"):
             return None
         last = Local(site=turn.enters.at, around=self._around.activations(turn.enters.number))
         is_one = turn.enters.operation == "setdefault" and turn.enters.target == turn.leaves.target

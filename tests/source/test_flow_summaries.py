@@ -308,6 +308,10 @@ def test_form_of_conditions(one: str, other: str) -> None:
         ("self.a is not self.b", None, None),
         ("self.READY", "?", "not ?"),
         ("key not in self.a", "not ?", "?"),
+        ("key not in self.a and self.b", None, None),
+        ("1 < self.a < 3", None, None),
+        ("not (self.a or self.b)", None, None),
+        ("self.a if p else self.b", None, None),
     ],
 )
 def test_shape_of_conditions(test: str, shape: str | None, opposite: str | None) -> None:

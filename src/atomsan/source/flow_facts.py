@@ -49,6 +49,7 @@ _MIRRORED = {"==": "==", "!=": "!=", "is": "is", "is not": "is not", "<": ">", "
 # Called without arguments they give an empty value.
 _EMPTY = MAKERS | {"tuple", "frozenset", "str", "bytes", "int", "float", "bool"}
 
+_VALUES = (ast.Name, ast.Attribute, ast.Subscript, ast.Call, ast.Await)
 _LONGEST_LITERAL = 40
 _LONGEST_FORM = 160
 
@@ -199,7 +200,8 @@ def _shape(node: ast.expr, resolve: Resolve, *, negated: bool) -> str | None:
             return f"{OPERATORS[type(part.op)]}{value(part.operand)}"
         if isinstance(part, ast.BinOp):
             return f"({value(part.left)} {OPERATORS[type(part.op)]} {value(part.right)})"
-        leaves.append(part)
+        # of `a and b`, of a chain of comparisons and the like it is not known which part decides
+        leaves.extend([part] if isinstance(part, _VALUES) else [part, part])
         return "?"
 
     def shape(part: ast.expr, *, negated: bool) -> str:

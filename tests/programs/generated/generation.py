@@ -11,8 +11,9 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
+from functools import reduce
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 from generated.machine import READING, WRITING
 from generated.tree import (
@@ -218,6 +219,13 @@ class Cell:
 
     def add(self, value: Expression, operator: str = "+") -> Update:
         return Update(self.data, self.key, operator, value)
+
+
+class Look(NamedTuple):
+    """A look at some data, and a condition on what it sees: both take the local that has it."""
+
+    look: Callable[[str], Statement]
+    condition: Callable[[str], Expression]
 
 
 @dataclass(slots=True)
@@ -442,24 +450,41 @@ class Maker:
         otherwise: list[Statement] | None = None,
         *,
         weaker: Callable[[str], Expression] | None = None,
+        beside: Look | None = None,
     ) -> Segments:
-        """Check, then act; in some programs checked again before it is done, by the same condition or a weaker one."""
-        first = self.local()
-        again = self.source.choices(("no", "same", "weaker"), (6, 4, 1))[0]
-        if again == "weaker" and weaker is None:
+        """Check, then act; in some programs checked again before it is done, by the same condition or a weaker one.
+
+        In some, the condition is on a second look, too (`beside`); a weaker one is then without it.
+        """
+        single = Look(look, condition)
+        parts = (single, beside) if beside is not None and self.chance(0.4) else (single,)
+        is_double = len(parts) > 1
+        word = self.source.choice(("and", "and", "or"))
+        again = self.source.choices(("no", "same", "weaker"), (6, 4, 3 if is_double else 1))[0]
+        if again == "weaker" and weaker is None and not is_double:
             again = "no"
         self.features.add(f"checked again {again}")
+        looked, first = self._looks(parts, word)
         if again == "no":
-            return [[look(first)], [If(condition(first), tuple(act), tuple(otherwise or ()))]]
-        second = self.local()
-        test = condition if again == "same" or weaker is None else weaker
-        inner: Statement = If(test(second), tuple(act), tuple(otherwise or ()))
-        recheck: Body = (Locked(LOCK, (look(second), inner)),)
-        looked: list[Statement] = [look(first)]
+            return [looked, [If(first, tuple(act), tuple(otherwise or ()))]]
+        if again == "weaker":
+            parts = (single,) if weaker is None or is_double else (Look(look, weaker),)
+        looked_again, second = self._looks(parts, word)
+        recheck: Body = (Locked(LOCK, (*looked_again, If(second, tuple(act), tuple(otherwise or ())))),)
         if self.chance(0.3):
             looked = [Locked(LOCK, tuple(looked))]
         # locks are placed already
-        return [[*looked, If(condition(first), recheck, tuple(otherwise or ()))], []]
+        return [[*looked, If(first, recheck, tuple(otherwise or ()))], []]
+
+    def _looks(self, parts: Sequence[Look], word: str) -> tuple[list[Statement], Expression]:
+        """Looks, and a condition on all of them."""
+        names = [self.local() for _ in parts]
+        tests = [part.condition(name) for part, name in zip(parts, names, strict=True)]
+        if len(tests) > 1:
+            self.features.add(f"condition with {word}")
+        return [part.look(name) for part, name in zip(parts, names, strict=True)], reduce(
+            lambda one, other: Operation(word, one, other), tests
+        )
 
 
 # --- locks ------------------------------------------------------------------------------------------------------------
@@ -806,7 +831,8 @@ def _prepare_state(maker: Maker) -> None:
 def _claim(maker: Maker) -> Segments:
     cell = Cell("busy", "field")
     result = [Return(Const(True))] if maker.chance(0.7) else [Update("amount", None, "+", Const(1))]
-    return maker.checked(cell.read, lambda v: Not(Local(v)), [cell.write(Const(True)), *result])
+    room = Look(lambda v: Access("get", "amount", None, None, v), lambda v: Operation("<", Local(v), Const(2)))
+    return maker.checked(cell.read, lambda v: Not(Local(v)), [cell.write(Const(True)), *result], beside=room)
 
 
 def _free(maker: Maker) -> Segments:
@@ -935,10 +961,12 @@ def _enter_if_absent(maker: Maker) -> Segments:
 
 
 def _enter_if_room(maker: Maker) -> Segments:
+    member = _member(maker)
     return maker.checked(
         lambda v: Access("len", "members", None, None, v),
         lambda v: Operation("<", Local(v), Const(2)),
-        [Access("add", "members", _member(maker))],
+        [Access("add", "members", member)],
+        beside=Look(lambda v: Access("has", "members", member, None, v), lambda v: Not(Local(v))),
     )
 
 

@@ -145,6 +145,8 @@ _OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     ">=": operator.ge,
     "is": operator.is_,
     "is not": operator.is_not,
+    "and": lambda one, other: one and other,
+    "or": lambda one, other: one or other,
 }
 
 

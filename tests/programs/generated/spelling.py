@@ -341,7 +341,10 @@ class _Writer:
             if follower.operation in ("setdefault", "append"):
                 return 0  # the container is looked at first
         elif isinstance(follower, If | Let | Return):
-            looked = list(locals_in(expressions(follower)[0]))
+            condition = expressions(follower)[0]
+            if isinstance(condition, Operation) and condition.operator in ("and", "or"):
+                return 0  # the second look would depend on the first
+            looked = list(locals_in(condition))
         else:
             return 0
         while reads and [name for name in looked if name in reads] != reads:

@@ -25,7 +25,7 @@ class Local:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """Arithmetic or comparison: `+ - * == != < <= > >=`, and `is` and `is not` for None."""
+    """Arithmetic or comparison: `+ - * == != < <= > >=`, `is` and `is not` for None; `and` and `or` of conditions."""
 
     operator: str
     left: Expression

@@ -665,6 +665,17 @@ def test_the_command_line_wins_over_the_file(tmp_path: Path) -> None:
     assert ran.outcomes == {"test_small.py::test_racy": "FAILED", "test_small.py::test_keys": "PASSED"}
 
 
+@pytest.mark.parametrize("workers", [(), ("-n", "2")])
+def test_globs_that_match_no_module_warn_once(tmp_path: Path, workers: tuple[str, ...]) -> None:
+    settings = '[tool.atomsan]\nomit = ["shop.*", "test_small"]\n'
+    project = write(tmp_path / "project", SMALL | {"pyproject.toml": settings})
+    ran = run_pytest(project, *workers, "--atomsan", "--atomsan-include=bank", "--atomsan-include=*/till.py")
+    assert re.findall("^warning: .*", ran.out, re.M) == [
+        "warning: --atomsan-include */till.py matched no module that was imported while recording",
+        "warning: --atomsan-omit shop.* matched no module that was imported while recording",
+    ]
+
+
 # ---- error messages
 
 

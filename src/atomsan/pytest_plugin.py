@@ -41,10 +41,11 @@ MARKER = "atomsan(enabled, noise, seed, repeat, atomic, not_atomic): how this te
 # The options of `atomsan run` that this plugin has too: these can also be set in [tool.atomsan].
 SHARED = ("noise", "seed", "repeat", "include", "omit", "spec", "atomic", "not_atomic", "fail_on", "redact_keys")
 
-# The attribute of pytest's report on a test that has our results, and the key of a worker's output with the files that
-# could not be watched.
+# The attribute of pytest's report on a test that has our results, and the keys of a worker's output with the files that
+# could not be watched, and with the warnings about globs that matched no module.
 RESULTS = "atomsan_results"
 NOT_WATCHED = "atomsan_not_watched"
+UNMATCHED = "atomsan_unmatched"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -166,6 +167,8 @@ class Plugin:
         self._reports: dict[pytest.Item, list[Report]] = {}
         # files that could not be watched, and why
         self._not_watched: dict[str, str] = {}
+        # warnings about globs that matched no module: of each worker, or of this process alone
+        self._unmatched: list[list[str]] = []
         # by test and worker, one for each run of the test
         self._results: dict[tuple[str, str], list[RunResult]] = {}
         # why the report could not be written
@@ -354,8 +357,10 @@ class Plugin:
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         if self._recorder is not None:
             self._not_watched |= self._recorder.failures
+            self._unmatched.append(_unmatched_warnings(self._recorder))
         if hasattr(session.config, "workeroutput"):
             session.config.workeroutput[NOT_WATCHED] = self._not_watched
+            session.config.workeroutput[UNMATCHED] = self._unmatched
         elif self._report_file is not None and not session.config.option.collectonly:
             from atomsan.errors import OutputError
 
@@ -368,7 +373,9 @@ class Plugin:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
-        self._not_watched |= getattr(node, "workeroutput", {}).get(NOT_WATCHED, {})
+        output = getattr(node, "workeroutput", {})
+        self._not_watched |= output.get(NOT_WATCHED, {})
+        self._unmatched += output.get(UNMATCHED, [])
 
     def pytest_terminal_summary(self, terminalreporter: Any, config: pytest.Config) -> None:
         if config.option.collectonly:
@@ -383,6 +390,10 @@ class Plugin:
         say(f"{counted(len(tests), 'test')} recorded, {events:,} events, {len(failing)} with atomicity violations")
         for file, why in self._not_watched.items():
             say(f"not watched: {file}: {why}")
+        for warning in self._unmatched[0] if self._unmatched else ():
+            # what one worker imported was watched
+            if all(warning in theirs for theirs in self._unmatched):
+                say(f"warning: {warning}", yellow=True)
         if self._problem is not None:
             say(f"ERROR: {self._problem}", red=True)
         elif self._report_file is not None:
@@ -415,6 +426,12 @@ def _report_file(name: str | None) -> ReportFile | None:
     if not os.path.isdir(directory):
         raise OutputError(f"{name}: cannot be written: there is no directory {directory}")
     return report_files([path])[0]
+
+
+def _unmatched_warnings(recorder: InProcess) -> list[str]:
+    from atomsan.recorder.log.recording import no_module_matched
+
+    return [no_module_matched(f"--atomsan-{option.removeprefix('--')}", glob) for option, glob in recorder.unmatched]
 
 
 def _forget_instance(item: pytest.Item) -> None:

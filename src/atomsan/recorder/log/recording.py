@@ -44,6 +44,11 @@ GIVEN_EVENTS = 1 << 17
 _FACTS = ("program", "command_line", "platform")
 
 
+def no_module_matched(option: str, glob: str) -> str:
+    """The warning about a glob of `include` or `omit` that named no module."""
+    return f"{option} {glob} matched no module that was imported while recording"
+
+
 class Recording:
     """One recording as its reader sees it."""
 
@@ -192,10 +197,7 @@ class Recording:
         lost = self._lost if self._ring is None else self._ring.lost
         damaged = self._incoming.damaged + self.definitions.wrong
         found = [f"{file} was not recorded: {why}" for file, why in self.definitions.failures.items()]
-        found += [
-            f"{option} {glob} matched no module that was imported while recording"
-            for option, glob in self.definitions.unmatched
-        ]
+        found += [no_module_matched(option, glob) for option, glob in self.definitions.unmatched]
         if self.is_full:
             found.append(self._limits.full_message)
         if lost:

@@ -71,6 +71,11 @@ class InProcess:
         return self._session.failures
 
     @property
+    def unmatched(self) -> list[tuple[str, str]]:
+        """The options of `include` and `omit`, and their globs, that named no module so far."""
+        return self._session.unmatched
+
+    @property
     def warnings(self) -> list[str]:
         """What a user should know of the recording."""
         return self._recording.warnings

@@ -119,6 +119,11 @@ class Session:
                     self._selection.note_loaded(name, file)
         self._send_unmatched()
 
+    @property
+    def unmatched(self) -> list[tuple[str, str]]:
+        """The globs of `include` and `omit` that have named no module so far, each with its option."""
+        return self._selection.unmatched
+
     def _send_unmatched(self) -> None:
         """Send which globs of `include` and `omit` have named no module so far, if that has changed."""
         if self._unmatched != self._selection.unmatched:

@@ -357,7 +357,7 @@ class Plugin:
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         if self._recorder is not None:
             self._not_watched |= self._recorder.failures
-            self._unmatched.append(_unmatched_warnings(self._recorder))
+            self._unmatched.append(self._recorder.unmatched_globs("--atomsan-"))
         if hasattr(session.config, "workeroutput"):
             session.config.workeroutput[NOT_WATCHED] = self._not_watched
             session.config.workeroutput[UNMATCHED] = self._unmatched
@@ -426,12 +426,6 @@ def _report_file(name: str | None) -> ReportFile | None:
     if not os.path.isdir(directory):
         raise OutputError(f"{name}: cannot be written: there is no directory {directory}")
     return report_files([path])[0]
-
-
-def _unmatched_warnings(recorder: InProcess) -> list[str]:
-    from atomsan.recorder.log.recording import no_module_matched
-
-    return [no_module_matched(f"--atomsan-{option.removeprefix('--')}", glob) for option, glob in recorder.unmatched]
 
 
 def _forget_instance(item: pytest.Item) -> None:

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from atomsan.recorder.log.recording import Recording
+from atomsan.recorder.log.recording import Recording, no_module_matched
 from atomsan.recorder.log.tape import Tape
 from atomsan.recorder.python import _log, _probes, _sync
 from atomsan.recorder.python.in_place import watching_in_place
@@ -70,10 +70,9 @@ class InProcess:
         """Files and functions of the standard library that could not be recorded, and why."""
         return self._session.failures
 
-    @property
-    def unmatched(self) -> list[tuple[str, str]]:
-        """The options of `include` and `omit`, and their globs, that named no module so far."""
-        return self._session.unmatched
+    def unmatched_globs(self, prefix: str) -> list[str]:
+        """Warnings about the globs of `include` and `omit` that named no module so far; `prefix` is that of options."""
+        return [no_module_matched(prefix + option.lstrip("-"), glob) for option, glob in self._session.unmatched]
 
     @property
     def warnings(self) -> list[str]:

@@ -127,6 +127,7 @@ _META_TYPES: dict[str, Any] = {
     "fields": dict | None,
     "holders": dict | None,
     "followed": dict | None,
+    "gaps": list | None,
     "numbered_sites": dict | None,
 }
 
@@ -153,6 +154,7 @@ def meta_to_json(meta: TraceMeta, symbols: Symbols, events: int, *, complete: bo
         "fields": meta.fields,
         "holders": meta.holders,
         "followed": meta.followed,
+        "gaps": meta.gaps,
         "source": meta.source,
         "tool": f"atomsan {__version__}",
     }
@@ -186,6 +188,7 @@ def meta_from_json(content: Any, symbols: Symbols, format: str, source: str) -> 
             raise InputError(f"{key!r} is out of range", source=source)
     for key in ("classes", "sets", "fields", "holders", "followed"):
         known[key] = _dict_of_lists(key, known[key] or {}, source)
+    known["gaps"] = _list_of_texts("gaps", known["gaps"] or [], source)
     known["recorded"] = bool(known["recorded"])
     numbered = known.pop("numbered_sites")
     if numbered is not None:
@@ -193,13 +196,18 @@ def meta_from_json(content: Any, symbols: Symbols, format: str, source: str) -> 
         if not all(isinstance(numbered.get(key), int) and 0 <= numbered[key] < limit for key, limit in limits.items()):
             raise InputError("'numbered_sites' is wrong", source=source)
         symbols.sites.names.number_from(numbered["first"], numbered["count"])
-    return TraceMeta(source, format, **known)
+    return TraceMeta(source, format, warnings=list(known["gaps"]), **known)
 
 
 def _dict_of_lists(key: str, content: dict[Any, Any], source: str) -> dict[str, list[str]]:
     for names in content.values():
-        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-            raise InputError(f"{key!r} is wrong", source=source)
+        _list_of_texts(key, names, source)
+    return content
+
+
+def _list_of_texts(key: str, content: Any, source: str) -> list[str]:
+    if not isinstance(content, list) or not all(isinstance(text, str) for text in content):
+        raise InputError(f"{key!r} is wrong", source=source)
     return content
 
 

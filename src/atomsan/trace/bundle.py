@@ -152,6 +152,7 @@ class BundleSource:
 
     def __init__(self, directory: Path, symbols: Symbols | None = None) -> None:
         self._directory = directory
+        self._is_cut = False
         self.symbols = Symbols()
         content = _read_meta(directory)
         self.meta = meta_from_json(content, self.symbols, "bundle", str(directory))
@@ -171,9 +172,9 @@ class BundleSource:
         for batch in with_insertions(self._stored_batches(), self._insertions):
             yield batch
             given += len(batch)
-        if self.meta.events is not None and given < self.meta.events and not self.meta.warnings:
+        if self.meta.events is not None and given < self.meta.events and not self._is_cut:
             self._warn(f"{EVENTS} is cut: {given} of {self.meta.events} events are there")
-        if not self.meta.complete and not self.meta.warnings:
+        if not self.meta.complete and not self._is_cut:
             self._warn(f"the recording was cut short: {given} events are there")
 
     def _stored_batches(self) -> Iterator[Batch]:
@@ -210,6 +211,8 @@ class BundleSource:
             raise
 
     def _warn(self, text: str) -> None:
+        """Something is missing at the end of a file."""
+        self._is_cut = True
         self.meta.complete = False
         self.meta.warnings.append(text)
 

@@ -33,7 +33,10 @@ class TraceMeta:
     `Account #1.log`."""
     followed: dict[str, list[str]] = field(default_factory=dict)
     """By class, the fields whose held objects were recorded. Both are globs, as in the atomic sets."""
+    gaps: list[str] = field(default_factory=list)
+    """What the recorder left out, because a limit was reached. They are among the `warnings`, and stored with the
+    trace."""
     is_empty_explained: bool = False
     """Whether the recorder has warned that nothing was watched: it knows best what it would have watched."""
     warnings: list[str] = field(default_factory=list)
-    """Non-fatal problems found while reading."""
+    """Non-fatal problems found while recording or reading."""

@@ -156,6 +156,51 @@ def test_stores_cost_a_read_for_each_thread_that_reads() -> None:
     assert events == 2 + 100 + 2
 
 
+def gaps(accesses: list[Access]) -> str:
+    """The warnings of the recording."""
+    resolved = Resolved([["type", 1, "builtins", "list"]])
+    resolved.feed(*(record for access in accesses for record in access.records(0)))
+    resolved.trace()
+    assert resolved.meta.warnings == resolved.meta.gaps
+    return "\n".join(resolved.meta.gaps)
+
+
+def slices(count: int, thread: int = 1, op: str = "read") -> list[Access]:
+    """None of them covers another one."""
+    return [Access(thread, op, 10 * n, 10 * n + 15) for n in range(count)]
+
+
+@pytest.mark.parametrize("store", [0, 9, 19])
+def test_store_to_a_forgotten_slice_is_a_gap(store: int) -> None:
+    assert "no longer remembered" in gaps([*slices(10), one(2, "write", store)])
+    assert gaps([*slices(10), one(2, "write", store)]).endswith("(such accesses: 1)")
+
+
+@pytest.mark.parametrize(
+    "accesses",
+    [
+        [*slices(8), one(2, "write", 1)],  # all are remembered
+        [*slices(10), one(2, "write", 60)],  # by the ones that are remembered
+        [*slices(10), one(1, "write", 1)],  # its own
+        [*slices(10), one(2, "read", 1)],
+        [*slices(10), whole(1), one(2, "write", 1)],  # a later one of the thread tells as much
+        [*slices(20), *slices(20, 2)],
+    ],
+)
+def test_forgotten_slices_that_nobody_misses_are_no_gap(accesses: list[Access]) -> None:
+    assert gaps(accesses) == ""
+
+
+def test_access_after_a_forgotten_store_to_many_elements_is_a_gap() -> None:
+    assert "no longer remembered" in gaps([*slices(10, op="write"), one(2, "read", 1)])
+
+
+def test_store_to_the_rest_that_a_loop_has_read_is_a_gap() -> None:
+    rest = Access(1, "read", 65536, TO_THE_END)
+    assert gaps([rest, one(2, "write", 70_000), one(2, "write", 80_000)]).endswith("(such stores: 2)")
+    assert gaps([one(2, "write", 70_000), rest, one(1, "write", 70_000), one(2, "write", 3)]) == ""
+
+
 def test_what_dies_is_forgotten() -> None:
     resolved = Resolved([["type", 1, "builtins", "list"]])
     for _ in range(3):

@@ -276,6 +276,16 @@ cdef class Resolver:
         """Ends, releases and takes of what was not open: dropped."""
         return self.state.dropped.unmatched
 
+    @property
+    def unknown_conflicts(self):
+        """Accesses to elements that may conflict with an access to many of them that is not remembered any more."""
+        return self.state.wholes.unknown
+
+    @property
+    def early_loops(self):
+        """Stores to elements that a long loop had read at once, perhaps before it got there."""
+        return self.state.wholes.early
+
     # Definitions
 
     def define_region(

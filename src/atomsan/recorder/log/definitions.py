@@ -244,6 +244,8 @@ class Definitions:
         """By module, in the order in which they were imported; only if that was asked for."""
         self.unmatched: list[tuple[str, str]] = []
         """The options and globs that named no module so far."""
+        self.gaps: list[str] = []
+        """What the recorder left out of this trace, because a limit was reached."""
         self.wrong = 0
         """Messages that made no sense."""
         self._label_numbers: dict[tuple[str, str, str | None, int | None], int] = {}
@@ -269,6 +271,7 @@ class Definitions:
             "failure": self._add_failure,
             "selection": self._add_selection,
             "unmatched": self._add_unmatched,
+            "gap": self._add_gap,
         }
 
     def global_name(self, namespace: int, name: int) -> str:
@@ -336,6 +339,10 @@ class Definitions:
 
     def _add_unmatched(self, globs: Sequence[Sequence[str]]) -> None:
         self.unmatched = [(str(option), str(glob)) for option, glob in globs]
+
+    def _add_gap(self, text: str) -> None:
+        if text not in self.gaps:
+            self.gaps.append(str(text))
 
     def _add_module(self, definition: dict[str, Any]) -> None:
         first = int(definition["first_site"])

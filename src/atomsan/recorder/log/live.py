@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from atomsan.trace.events import BATCH_EVENTS
 from atomsan.trace.insertions import with_insertions
 
@@ -31,6 +33,8 @@ class LiveEvents:
         self._insertions: list[NDArray[Any]] = []
         # events that were given out, without insertions and with them
         self._taken_events = self._given = 0
+        # insertions between events that were given out
+        self._late = 0
         recording.start(self)
         self._batches = self._all(run)
 
@@ -39,6 +43,7 @@ class LiveEvents:
 
     def insert(self, insertions: NDArray[Any]) -> None:
         """What belongs between events that were given out comes too late."""
+        self._late += int(np.count_nonzero(insertions["position"] < self._taken_events))
         self._insertions.append(insertions)
 
     def idle(self) -> None:
@@ -55,7 +60,13 @@ class LiveEvents:
         for _ in run.read_until_exit(self._recording):
             if sum(map(len, self._found)) >= _SMALL:
                 yield from self._taken()
-        yield from self._taken()
+        last = self._taken()
+        if self._late:
+            self.meta.warnings.append(
+                "conflicts may be missing: elements were accessed more than about 130,000 events after their whole"
+                f" container was, which --live does not compare (such accesses: {self._late:,})"
+            )
+        yield from last
 
     def _taken(self) -> list[Batch]:
         taken = list(with_insertions(self._found, self._insertions, start_at=self._taken_events, first=self._given))

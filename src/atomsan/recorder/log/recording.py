@@ -105,6 +105,7 @@ class Recording:
     def restart(self, source: str) -> None:
         """What comes from now on is another trace, of the same program. What was defined stays defined."""
         self.drain()
+        self.definitions.gaps.clear()
         self.symbols = Symbols()
         self.meta = TraceMeta(source, "recording", complete=False, recorded=True)
         self.events = 0
@@ -125,6 +126,9 @@ class Recording:
         self._resolver.finish()
         self._give()
         self.meta.complete = True
+        gaps = self._gaps()
+        self.meta.warnings += [gap for gap in gaps if gap not in self.meta.gaps]
+        self.meta.gaps = gaps
 
     @property
     def descriptors(self) -> tuple[int, int]:
@@ -204,6 +208,21 @@ class Recording:
             found.append(f"{lost} records were lost")
         if damaged:
             found.append(f"{damaged} definitions could not be read")
+        return found
+
+    def _gaps(self) -> list[str]:
+        """What is not known of this trace, because a limit was reached."""
+        found = list(self.definitions.gaps)
+        if count := self._resolver.unknown_conflicts:
+            found.append(
+                "conflicts may be missing: elements were accessed after slices or whole accesses that were no longer"
+                f" remembered, as the last 8 of a thread and 64 of a container are (such accesses: {count:,})"
+            )
+        if count := self._resolver.early_loops:
+            found.append(
+                "the order may be wrong: elements were stored after a loop had read all that was left, as it does after"
+                f" 65,536 steps, and perhaps before it got there (such stores: {count:,})"
+            )
         return found
 
     @property

@@ -28,10 +28,13 @@ cdef enum:
 cdef enum: A_POINT = 10   # in the column of operations: no event, but a place where some may be inserted
 cdef enum: TO_THE_END = 0xFFFFFFFF
 # Ranges that are remembered: of reads in a container, of those by one thread, and of writes. Of more, the oldest are
-# forgotten, and what comes later is not known to conflict with them.
+# forgotten, and what comes later is not known to conflict with them. Accesses that may do are counted (`unknown`).
 cdef enum:
     MOST_RANGES = 64
     MOST_OWN_RANGES = 8
+# A loop reads the rest of a long container at once, from this element on (`MOST_STEPS` of the probes): what is stored there
+# later may have come before the loop did. Such stores are counted (`early`).
+cdef enum: FIRST_OF_REST = 65536
 
 cdef struct Element:
     uint32_t before       # a Link of trace/_links.pxd
@@ -52,6 +55,7 @@ cdef struct Ranges:
     Range *rows           # in the order of their clocks
     size_t count
     size_t room
+    Range forgotten       # around those that were forgotten, with the last clock; thread: NOBODY if several
 
 cdef struct Whole:
     uint32_t newest       # the first of its list of elements; 0: none
@@ -83,6 +87,8 @@ cdef struct Wholes:
     Pool element_pool
     uint64_t clock
     uint64_t given        # events that were handed out
+    uint64_t unknown      # accesses that may conflict with a range that was forgotten
+    uint64_t early        # stores to what a loop had read before it got there
     size_t waiting        # points among the events that wait; they are the last ones
     Rows points           # of Point
     Rows insertions       # of Insertion, since the last `take`
@@ -208,6 +214,10 @@ cdef int touch_element(State *s, const RawRecord *r, uint32_t number) except -1 
     cdef const Range *span
     cdef size_t i = whole.writes.count
     entry = entry_at(&s.table, number)
+    if is_forgotten(&whole.writes, element, entry, r.thread) or (
+        r.op == RAW_WRITE and is_forgotten(&whole.reads, element, entry, r.thread)
+    ):
+        s.wholes.unknown += 1
     while i:
         i -= 1
         span = whole.writes.rows + i
@@ -228,9 +238,18 @@ cdef int touch_element(State *s, const RawRecord *r, uint32_t number) except -1 
                 break
             if span.thread != r.thread and covers(span, entry):
                 insert_at(s, span.point, RAW_READ, entry)
+                s.wholes.early += span.first == FIRST_OF_REST and span.stop == TO_THE_END
         element.written, element.writer = s.wholes.clock, r.thread
     element.used = s.wholes.clock
     return 0
+
+
+cdef inline bint is_forgotten(
+    const Ranges *ranges, const Element *element, const Entry *entry, uint32_t thread
+) noexcept nogil:
+    """Whether an access to an element may conflict with a range that was forgotten."""
+    cdef const Range *span = &ranges.forgotten
+    return span.clock > element.written and span.thread != thread and covers(span, entry)
 
 
 cdef int insert_at(State *s, uint32_t point, uint32_t op, Entry *entry) except -1 nogil:
@@ -338,7 +357,9 @@ cdef inline int access_element(
 cdef int add_range(Ranges *ranges, const Range *new, uint8_t op) except -1 nogil:
     """Remember a range, in place of those that it makes superfluous: of a read the thread's own that it covers."""
     cdef size_t i, kept = 0, own = 0, oldest_own = MOST_RANGES
-    cdef Range *span
+    cdef Range *span = &ranges.forgotten
+    if new.first <= span.first and span.stop <= new.stop and (op == RAW_WRITE or span.thread == new.thread):
+        span.clock = 0
     for i in range(ranges.count):
         span = ranges.rows + i
         if new.first <= span.first and span.stop <= new.stop and (op == RAW_WRITE or span.thread == new.thread):
@@ -362,6 +383,14 @@ cdef int add_range(Ranges *ranges, const Range *new, uint8_t op) except -1 nogil
 
 cdef void forget_range(Ranges *ranges, size_t place) noexcept nogil:
     cdef size_t i
+    cdef Range *around = &ranges.forgotten
+    cdef const Range *span = ranges.rows + place
+    if around.clock == 0:
+        around[0] = span[0]
+    else:
+        around.first, around.stop = min(around.first, span.first), max(around.stop, span.stop)
+        around.clock = max(around.clock, span.clock)
+        around.thread = span.thread if around.thread == span.thread else <uint32_t> NOBODY
     for i in range(ranges.count - 1 - place):
         ranges.rows[place + i] = ranges.rows[place + i + 1]
     ranges.count -= 1

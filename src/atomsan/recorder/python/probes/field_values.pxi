@@ -110,8 +110,10 @@ def follow_nothing():
 
 
 def start_trace():
-    """Another trace begins: values and fields are logged again."""
+    """Another trace begins: values, fields and gaps are logged again."""
+    global unread_is_noted
     forget_held()
+    unread_is_noted = False
 
 
 cdef bint is_followed(PyTypeObject *type, PyObject *name, uint32_t name_number, uint32_t number) noexcept:

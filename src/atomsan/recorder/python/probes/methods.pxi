@@ -399,6 +399,16 @@ cdef void log_fields(Probe *probe, PyObject *obj) noexcept:
     Py_DECREF(names)
 
 
+# `log_deep` goes so deep, and into so many elements of a container as are logged one by one.
+cdef int MOST_DEPTH = 4
+cdef str UNREAD = (
+    "json.dumps, copy.deepcopy or the like went into more than 64 elements of a container or more than 5 levels deep:"
+    " what is read there is not in the trace"
+)
+cdef frozenset plain_types = frozenset((str, int, float, complex, bool, bytes, type(None)))
+cdef bint unread_is_noted = False
+
+
 cdef void log_deep(Probe *probe, PyObject *obj, int depth) noexcept:
     """A container or object and what is in it: `json.dumps`, `copy.deepcopy`."""
     cdef PyTypeObject *type = Py_TYPE(obj)
@@ -406,7 +416,11 @@ cdef void log_deep(Probe *probe, PyObject *obj, int depth) noexcept:
     cdef uint32_t shape
     cdef PyObject *saved[3]
     cdef Thread *thread
-    if type == &PyUnicode_Type or type == &PyLong_Type or obj == Py_None or depth > 4:
+    if type == &PyUnicode_Type or type == &PyLong_Type or obj == Py_None:
+        return
+    if depth > MOST_DEPTH:
+        if holds_others(<object>obj):
+            note_unread()
         return
     shape = builtin_shape(obj, &number)
     if KEYS <= shape <= ITEMS:
@@ -432,15 +446,38 @@ cdef void log_deep(Probe *probe, PyObject *obj, int depth) noexcept:
 cdef list contents(object obj, uint32_t shape):
     """The elements or values, copied to a list: logging can let other threads run."""
     if shape == MAPPING:
-        return list(dict.values(obj))[:MOST]
+        return looked_into(list(dict.values(obj)))
     if shape == SEQUENCE and type(obj) in (list, collections.deque) or type(obj) is tuple:
-        return list(obj)[:MOST]
+        return looked_into(list(obj))
     if not shape and isinstance(getattr(type(obj), "__dict__", None), kinds.MappingProxyType):
         names = <PyObject *>PyObject_GenericGetDict(<PyObject *>obj, NULL)
         if names == NULL:
             PyErr_Clear()
             return []
-        values = list((<object>names).values())[:MOST]
+        values = list((<object>names).values())
         Py_DECREF(names)
-        return values
+        return looked_into(values)
     return []
+
+
+cdef list looked_into(list inner):
+    """The first ones."""
+    cdef Py_ssize_t i
+    for i in range(MOST, len(inner)):
+        if unread_is_noted:
+            break
+        if holds_others(inner[i]):
+            note_unread()
+    return inner[:MOST]
+
+
+cdef inline bint holds_others(object obj):
+    return type(obj) not in plain_types
+
+
+cdef void note_unread():
+    """Tell the reader, once for a trace, that reads are missing."""
+    global unread_is_noted
+    if not unread_is_noted:
+        unread_is_noted = True
+        _log.define(["gap", UNREAD])

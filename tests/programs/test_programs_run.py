@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import fnmatch
 import re
 import subprocess
 import sys
@@ -43,6 +44,17 @@ def test_each_racy_program_has_a_safe_twin() -> None:
     assert len(RACY) >= 48
     twins = {path.stem for path in SAFE if not path.stem.startswith("wolf_")}
     assert {path.stem for path in RACY} == twins
+
+
+def test_readme_names_every_program() -> None:
+    families = (HERE / "README.md").read_text().partition("## Families")[2].partition("\n## ")[0]
+    cells = [line.split("|")[1] for line in families.splitlines() if line.startswith("| `")]
+    rules = re.findall(r"^\| ([a-z_]+) \|", families.partition("| RULE |")[2], re.MULTILINE)
+    names = [name for cell in cells for name in re.findall(r"`([a-z_*]+)`", cell)]
+    names += [f"{prefix}_{rule}" for rule in rules for prefix in ("near", "wolf")]
+    shapes = {path.stem.partition("__")[0] for path in (*RACY, *SAFE)}
+    assert [name for name in names if not fnmatch.filter(shapes, name)] == []
+    assert sorted(shape for shape in shapes if not any(fnmatch.fnmatch(shape, name) for name in names)) == []
 
 
 def test_at_least_14_safe_programs_are_prone_to_false_alarms() -> None:

@@ -25,8 +25,9 @@ def check(
     """Was it atomic? Find the atomicity violations that happened in traces.
 
     Each trace gets a verdict (holds, violated, unknown), the number of violations and violating transactions, and its
-    findings: the same violation, however often it occurs, is one. Ctrl-C or the end of the time gives what was found so
-    far. Exit code 1 says that there are findings.
+    findings: the same violation, however often it occurs, is one. Of a recorded program, what may be meant so is a
+    suspect, with a line and the reason. Ctrl-C or the end of the time gives what was found so far. Exit code 1 says
+    that there are findings.
 
     Examples:
       atomsan check t.std

@@ -34,8 +34,8 @@ def run(
     """Run a Python program, and find the atomicity violations in what its threads and tasks do.
 
     The program needs no change. Its input, output, arguments and exit code are its own: the report goes to standard
-    error, and to files with -o. Exit code 1 says that there are findings; otherwise it is the program's. Ctrl-C goes to
-    the program, and the report follows; SIGUSR1 asks for a report while it runs.
+    error, and to files with -o. Exit code 1 says that there are findings, 3 that the time was up; otherwise it is the
+    program's. Ctrl-C goes to the program, and the report follows; SIGUSR1 asks for a report while it runs.
 
     Examples:
       atomsan run app.py input.csv

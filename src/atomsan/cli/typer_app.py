@@ -47,7 +47,7 @@ def application() -> Any:
     app.callback(
         help="AtomSan finds atomicity violations in concurrent programs.",
         epilog="Options of a verb can also be set in [tool.atomsan] of pyproject.toml, or in atomsan.toml."
-        " Exit codes: 0 fine; 1 findings; 2 bad usage or bad input; 3 interrupted.",
+        " Exit codes: 0 fine; 1 findings; 2 bad usage or bad input; 3 interrupted or out of time.",
         subcommand_metavar="VERB ...",
         add_help_option=False,
     )(_top)

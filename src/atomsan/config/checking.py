@@ -20,7 +20,7 @@ CHECKING: tuple[Option, ...] = (
         verbs=("run", "check", "sets"),
         type=bool,
         default=False,
-        help="Also print the steps of suspects, and notes: violations that are proved to be harmless.",
+        help="Also print the steps of suspects, and notes: what is proved harmless or was not asked about.",
         example="--all",
     ),
     Option(

@@ -37,7 +37,7 @@ def of_different_objects(one: ShownStep, other: ShownStep) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class Violations:
-    """What was found in a trace, before anybody said what counts."""
+    """What was found in a trace, before it is judged."""
 
     of_transactions: Sequence[Finding] = ()
     """By whole transactions: their order follows from accesses, locks, threads and hand-overs."""

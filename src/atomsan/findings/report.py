@@ -97,7 +97,7 @@ class Report:
     suspects: Sequence[Finding] = ()
     """What may be meant so, or could not be decided: each has a `why`."""
     notes: Sequence[Finding] = ()
-    """What is proved to be harmless: each has a `why`."""
+    """What is proved harmless or was not asked for: each has a `why`."""
     results: dict[str, dict[str, Any]] = field(default_factory=dict)
     """What each algorithm says, where several ran."""
     counters: dict[str, int] = field(default_factory=dict)

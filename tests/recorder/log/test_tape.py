@@ -82,6 +82,21 @@ def test_large_recording_goes_to_disk_until_closed() -> None:
         assert tape.events == 0
 
 
+@pytest.mark.parametrize("most", [5, 100])
+def test_warnings_of_the_recording_are_kept_wherever_it_is(most: int) -> None:
+    writing = Writing(most_in_memory=most)
+    writing.write()
+    writing.meta.complete = True
+    writing.meta.gaps.append("a gap")
+    writing.meta.warnings += ["a glob", "a gap"]
+    writing.tape.finish()
+    for _ in range(2):
+        source = writing.tape.reopened()
+        list(source.batches())
+        assert source.meta.warnings == ["a glob", "a gap"]
+    writing.tape.close()
+
+
 def test_a_path_is_written_from_the_beginning(tmp_path: Path) -> None:
     path = tmp_path / "t.atomtrace"
     writing = Writing(path)

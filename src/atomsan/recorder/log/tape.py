@@ -146,6 +146,9 @@ class Tape:
         source = BundleSource(self._directory, self.symbols)
         # what is on disk for lack of memory has no name that means anything
         source.meta.source = self.meta.source
+        # a bundle stores only some of the warnings
+        known = self.meta.warnings
+        source.meta.warnings = [*known, *(text for text in source.meta.warnings if text not in known)]
         return source
 
     def batches(self) -> Iterator[Batch]:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import random
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import Any, NamedTuple, cast
 
 import pytest
 
+from atomsan.recorder.log import live
+from atomsan.recorder.log.recording import Recording
+from atomsan.recorder.log.runner import ProgramRun
 from atomsan.trace.events import Op
-from recorder.raw import Resolved, module, record
+from recorder.raw import Resolved, log, module, record
 
 LIST = 0x5000
 TO_THE_END = 0xFFFFFFFF
@@ -199,6 +203,23 @@ def test_store_to_the_rest_that_a_loop_has_read_is_a_gap() -> None:
     rest = Access(1, "read", 65536, TO_THE_END)
     assert gaps([rest, one(2, "write", 70_000), one(2, "write", 80_000)]).endswith("(such stores: 2)")
     assert gaps([one(2, "write", 70_000), rest, one(1, "write", 70_000), one(2, "write", 3)]) == ""
+
+
+@pytest.mark.parametrize(("batch", "late"), [(1, 2), (1000, 0)])
+def test_access_too_late_for_a_live_check_is_a_gap(batch: int, late: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    resolved = Resolved([["type", 1, "builtins", "list"]])
+
+    class Run:
+        def read_until_exit(self, recording: Recording) -> Iterator[bool]:
+            for access in (whole(1), one(3, "write", 7), one(2, "write", 1), one(2, "write", 1), one(3, "write", 2)):
+                recording.feed(log(access.records(0)))
+                yield False
+
+    monkeypatch.setattr(live, "_SMALL", batch)
+    source = live.LiveEvents(resolved.recording, cast(ProgramRun, Run()))
+    for _ in source.batches():
+        pass
+    assert [text.rpartition("(")[2] for text in source.meta.warnings] == [f"such accesses: {late})"] * bool(late)
 
 
 def test_what_dies_is_forgotten() -> None:

@@ -34,33 +34,6 @@ DUMPS = """
     thread.join()
 """
 
-LATE = """
-    import threading
-
-    class Accounts:
-        def __init__(self):
-            self.balances = [1] * 100
-            self.others = 0
-        def audit(self):
-            return sum(self.balances)
-        def store(self, place):
-            self.balances[place] = 2
-        def work(self, rounds):
-            for _ in range(rounds):
-                self.others += 1
-
-    accounts = Accounts()
-    accounts.audit()
-
-    def other():
-        accounts.work({rounds})
-        accounts.store(7)
-
-    thread = threading.Thread(target=other)
-    thread.start()
-    thread.join()
-"""
-
 
 def run(directory: Path, *arguments: str) -> None:
     """Run a module, as `python -m` does, without the settings of the pytest that runs this."""
@@ -69,10 +42,10 @@ def run(directory: Path, *arguments: str) -> None:
     subprocess.run(command, cwd=directory, env=variables, check=True, capture_output=True)
 
 
-def warnings(directory: Path, source: str, **options: object) -> list[str]:
+def warnings(directory: Path, source: str) -> list[str]:
     path = directory / "app.py"
     path.write_text(textwrap.dedent(source))
-    return list(atomsan.run(path, **options).warnings)  # type: ignore[arg-type]
+    return list(atomsan.run(path).warnings)
 
 
 @pytest.mark.parametrize("items", ["[[1]] * 65", "{n: [n] for n in range(65)}", "[[[[[[1]]]]]]"])
@@ -84,14 +57,6 @@ def test_what_a_deep_copy_does_not_look_into_is_said_once(items: str, tmp_path: 
 @pytest.mark.parametrize("items", ["[[1]] * 64", "list(range(1000))", "[[[[[1]]]]]", "{n: str(n) for n in range(65)}"])
 def test_deep_copy_that_misses_nothing_is_no_gap(items: str, tmp_path: Path) -> None:
     assert warnings(tmp_path, DUMPS.replace("{items}", items)) == []
-
-
-def test_late_store_is_a_gap_of_a_live_check_only(tmp_path: Path) -> None:
-    source = LATE.replace("{rounds}", "150_000")
-    (said,) = warnings(tmp_path, source, live=True)
-    assert said.endswith("which --live does not compare (such accesses: 1)")
-    assert warnings(tmp_path, source) == []
-    assert warnings(tmp_path, LATE.replace("{rounds}", "10"), live=True) == []
 
 
 @pytest.mark.parametrize("name", ["t.atomtrace", "t.parquet"])

@@ -127,6 +127,10 @@ NOTES = {
         Case("if not box.x:\n    turn()\n    box.x = True", "box.x = False"),
         reasons.KEPT,
     ),
+    "kept: the key is still there": (
+        Case("if 'a' in box.table:\n    turn()\n    box.table['a'] = 3", "box.table['a'] = 2", "box.table['a'] = 1"),
+        reasons.KEPT,
+    ),
     "order: two locked calls": (Case("box.get()\nturn()\nbox.get()", "box.get()"), reasons.ORDER_ONLY),
 }
 
@@ -190,7 +194,10 @@ NEIGHBOURS = {
         "if box.x > box.y:\n    turn()\n    other_box.y = box.x", "box.x += 1\nbox.y += 9", "box.x = 1"
     ),
     "kept: the flag is set": Case("if not box.x:\n    turn()\n    box.x = 5", "box.x = True"),
-    "kept: another key is there now": Case(
+    "kept: the key is gone": Case(
+        "if 'a' in box.table:\n    turn()\n    box.table['a'] = 3", "del box.table['a']", "box.table['a'] = 1"
+    ),
+    "kept: another value is there now": Case(
         "if 'a' in box.items:\n    turn()\n    box.items[0] = 'c'", "box.items[0] = 'b'", "box.items = ['a']"
     ),
     "order: the second call gets what the first gave": Case("n = box.get()\nturn()\nbox.set(n + 2)", "box.set(3)"),

@@ -186,7 +186,7 @@ def test_globals() -> None:
             return total
     """)
     assert flow.edges() == {
-        *("total v n + OTHER", "n + OTHER v total=", "total= v total", "total v return"),
+        *("total v n + OTHER", "n + OTHER v total=", "total v return"),
     }
 
 

@@ -9,6 +9,7 @@ import ast
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
+from atomsan.findings.decisions import Part
 from atomsan.findings.flow_graph import FlowGraph, FlowGraphs, Node
 from atomsan.findings.reasons import ADDED, COMMUTES, OPERANDS, SUMS, Reason
 from atomsan.source.effects import MAKES_KEY, commute, commute_on_element
@@ -28,7 +29,20 @@ _APPENDING = frozenset({"append", "extend", "appendleft", "extendleft", "__iadd_
 _TAKING = frozenset({"pop", "popleft", "popitem", "remove", "discard", "__delitem__"})
 _BY_VALUE = frozenset({"remove", "discard"})
 _EMPTY = frozenset({"0", "0.0", "[]", "{}", "()", "''", "list()", "dict()", "set()"})
+# Whether there was one at all.
+_WHETHER_ANY = frozenset({"? is None", "? is not None"})
 _PUTTING = frozenset({"append", "appendleft", "add", "__setitem__", "setdefault"})
+
+
+def part(step: ShownStep) -> Part:
+    """Which part of its object a step accesses."""
+    if step.field == STRUCTURE:
+        return "structure"
+    name = (step.object or "").partition(" (")[0]
+    rest = step.location.removeprefix(name)
+    # a list has no elements but numbered ones
+    is_named = step.field == ELEMENT and rest.startswith("[") and not rest[1:].lstrip("-")[:1].isdigit()
+    return "value of a mapping" if is_named else "other"
 
 
 class _Known(NamedTuple):
@@ -235,10 +249,11 @@ def is_taken_and_put_back(turn: Turn, graphs: FlowGraphs) -> bool:
     first, last = turn.leaves, turn.enters
     if (first.operation or "") in _PUTTING and (last.operation or "") in _BY_VALUE:
         return first.object == last.object
-    if (first.operation or "") not in _TAKING or (last.operation or "") not in _PUTTING or first.target != last.target:
+    if (first.operation or "") not in _TAKING or (last.operation or "") not in _PUTTING or first.object != last.object:
         return False
     one, other = _known(first, graphs), _known(last, graphs)
     if one is None or other is None or one.graph is not other.graph:
         return True  # by way of what one call returns and another takes
     is_same = any(edge.to == other.number for edge in one.graph.edges[one.number])
-    return is_same and all(one.graph.nodes[use].kind != "cond" for use in one.graph.uses(one.number))
+    uses = (one.graph.nodes[use] for use in one.graph.uses(one.number))
+    return is_same and all(use.kind != "cond" or use.facts.get("shape") in _WHETHER_ANY for use in uses)

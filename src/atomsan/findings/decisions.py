@@ -12,7 +12,7 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from atomsan.findings.flow_graph import Node
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 _GROWING = frozenset({"append", "appendleft", "extend", "extendleft", "insert", "add", "setdefault", "__iadd__"})
 _SHRINKING = frozenset({"pop", "popleft", "popitem", "remove", "discard", "clear", "__delitem__"})
 _HOLE = "value"
+
+Part = Literal["structure", "value of a mapping", "other"]
 
 _Compare = Callable[[Any, Any], bool]
 _COMPARISONS: Mapping[type[ast.cmpop], _Compare] = {
@@ -35,24 +37,33 @@ _COMPARISONS: Mapping[type[ast.cmpop], _Compare] = {
 }
 
 
-def is_kept(shape: str, look: Node, write: Node, operation: str | None, *, is_structure: bool) -> bool:
+def is_kept(shape: str, look: Node, write: Node, operation: str | None, part: Part) -> bool:
     """Whether a condition on what was read still holds after a write to the same location, as it did before.
 
-    `shape` is the condition (`? > 0`); `is_structure`, whether the location is the structure of a container, of which
-    a look sees how many elements there are.
+    `shape` is the condition (`? > 0`), `operation` that of the write. Of the structure of a container, a look sees how
+    many elements there are.
     """
     condition = _parsed(shape)
     if condition is None:
         return False
     looked = look.facts.get("op")
-    if is_structure or looked == "__contains__":
-        is_size = is_structure and looked in (None, "len", "__len__", "__bool__")
+    if looked == "__contains__" and operation == "__setitem__":
+        # a list is looked through for a value, which others may replace
+        return part == "value of a mapping" and _is_upward(condition)
+    if part == "structure" or looked == "__contains__":
+        is_size = part == "structure" and looked in (None, "len", "__len__", "__bool__")
         return (is_size or looked == "__contains__") and _is_kept_by_size(condition, operation or "")
     if looked not in (None, "get", "__getitem__"):
         return False
     if write.facts.get("value") == "literal":
         return _holds(condition, str(write.facts.get("literal", "")))
     return _is_kept_by_sum(condition, write)
+
+
+def holds(shape: str, literal: str) -> bool:
+    """Whether a condition holds of a literal."""
+    condition = _parsed(shape)
+    return condition is not None and _holds(condition, literal)
 
 
 def _parsed(shape: str) -> ast.expr | None:

@@ -130,7 +130,8 @@ class FlowGraph:
         while waiting:
             node, is_around = waiting.pop()
             for edge in self.edges[node]:
-                if explicit and edge.how == CONTROL:
+                # that a loop goes on at all makes its iterations no unit
+                if edge.how == CONTROL and (explicit or loop in edge.carried):
                     continue
                 state = (edge.to, is_around or loop in edge.carried)
                 if state == (to, True):

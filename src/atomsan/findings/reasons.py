@@ -50,6 +50,7 @@ ADDED = _suspect("both add or remove the same element: harmless, unless somebody
 SHOWN = _suspect("the two values are read one by one and only given to one call, which may just show them")
 COLLECTED = _suspect("the two accesses are in different iterations of a loop that only collects their results")
 LET_IN = _suspect("the lock is released inside its own block and taken again, which lets others in on purpose")
+VALIDATED = _suspect("the unit looks whether others came in between: by a mark of its own, or by what it read before")
 PHASES = _suspect("one literal is written after the other, and others only compare the value")
 APPENDS = _suspect("others append or put between two appends or puts of one unit: that may be meant so")
 TAKEN = _suspect("what was taken out is put back or marked: meanwhile others may be meant to see it gone")

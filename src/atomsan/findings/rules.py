@@ -32,11 +32,13 @@ from atomsan.findings.reasons import (
     TAKEN,
     UNSEEN,
     UNUSED,
+    VALIDATED,
     WHOLE,
     Reason,
 )
 from atomsan.findings.rechecks import Rechecks
 from atomsan.findings.ties import Local, Tie, Ties, Unit, advanced_loops
+from atomsan.findings.validation import is_compared, looks_for_mark
 from atomsan.trace.events import Op
 
 if TYPE_CHECKING:
@@ -101,7 +103,10 @@ class Rules:
             return ITERATIONS
         if tie is Tie.NONE and (self._is_replaced(turn, unit, first, last) or self._is_tied_elsewhere(turn)):
             tie = Tie.OWN
-        return self._proof(turn, first, last) or self._checked_again(turn, first) or self._doubt(turn, unit, tie)
+        reason = self._proof(turn, first, last) or self._checked_again(turn, first)
+        if reason is None and self._is_validated(turn, first, last):
+            return VALIDATED
+        return reason or self._doubt(turn, unit, tie)
 
     def _advanced(self, turn: Turn, unit: Unit) -> frozenset[int] | None:
         """The loops of the unit that went on to a later iteration between the accesses. None: it is not known."""
@@ -119,14 +124,43 @@ class Rules:
             return SAME_LITERAL
         return None
 
+    def _is_validated(self, turn: Turn, first: Local, last: Local) -> bool:
+        if turn.enters.op == "read":
+            writers = self._around.writers.get(turn.enters.target, ())
+            if looks_for_mark(turn.enters.at, writers, self._graphs):
+                return True
+        between = self._around.between.get(turn.pair)
+        if turn.leaves.op != "read":
+            writers = self._around.writers.get(turn.leaves.target, ())
+            looks = {
+                site
+                for op, at, site in (between.rows() if between else ())
+                if (op, at) == (Op.READ, turn.leaves.target)
+            }
+            return any(looks_for_mark(site, writers, self._graphs) for site in looks)
+        if turn.enters.op == "read" and turn.enters.target == turn.leaves.target:
+            return is_compared(first, last, self._ties)
+        return any(
+            read.event > turn.before.number
+            and self._is_guarded(turn, read.event)
+            and is_compared(first, Local(site=read.site, around=self._around.activations(read.event)), self._ties)
+            for read in (between.reads if between else ())
+        )
+
+    def _is_guarded(self, turn: Turn, event: int) -> bool:
+        """Whether a lock that the others hold was taken after the first access, and is held at an event."""
+        others = set(turn.after.locks or ()) & set(turn.before.locks or ())
+        holds = self._around.holds.get(event, ())
+        return any(hold.since > turn.leaves.number and hold.lock in others for hold in holds)
+
     def _is_decision_kept(self, turn: Turn, first: Local, last: Local) -> bool:
         look, write = (self._graphs.node(self._graphs.place(step.at)) for step in (turn.leaves, turn.after))
         if turn.leaves.op != "read" or turn.after.op != "write" or look is None or write is None:
             return False
-        is_structure = turn.leaves.field == facts.STRUCTURE
+        part = facts.part(turn.leaves)
         conditions = self._rechecks.conditions(first, last)
         return bool(conditions) and all(
-            is_kept(condition, look, write, turn.after.operation, is_structure=is_structure) for condition in conditions
+            is_kept(condition, look, write, turn.after.operation, part) for condition in conditions
         )
 
     def _doubt(self, turn: Turn, unit: Unit, tie: Tie) -> Reason | None:
@@ -214,13 +248,10 @@ class Rules:
         is_one = turn.enters.operation == "setdefault" and turn.enters.target == turn.leaves.target
         if is_one and self._rechecks.only_decides(first, last):
             return CHECKED_AGAIN
-        others = set(turn.after.locks or ()) & set(turn.before.locks or ())
         for read in between.reads:
             later = Local(site=read.site, around=self._around.activations(read.event))
             if self._rechecks.is_checked_again(first, later):
-                holds = self._around.holds.get(read.event, ())
-                is_guarded = any(hold.since > turn.leaves.number and hold.lock in others for hold in holds)
-                return CHECKED_AGAIN if is_guarded else CHECKED_UNLOCKED
+                return CHECKED_AGAIN if self._is_guarded(turn, read.event) else CHECKED_UNLOCKED
         return None
 
     def _lets_others_in(self, turn: Turn) -> bool:

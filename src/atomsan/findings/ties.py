@@ -157,6 +157,11 @@ class Ties:
     def is_kept(self, unit: Unit, access: Local, *, is_first: bool) -> bool:
         """Whether the value that an access of the unit gives is itself stored, passed on or returned by the unit."""
         inner, node = (unit.first_inner, unit.first) if is_first else (unit.last_inner, unit.last)
+        reached = (unit.graph.nodes[one] for one in unit.graph.reached(node, explicit=True))
+        return self.is_given(access, inner) and any(one.kind in EFFECTS and not one.passes_on for one in reached)
+
+    def is_given(self, access: Local, inner: Sequence[Activation]) -> bool:
+        """Whether the value that an access gives comes itself out of all activations that it is in, below the unit."""
         place = self.graphs.place(access.site)
         for activation in reversed(inner):
             graph = self.graphs.of(activation.function)
@@ -165,8 +170,7 @@ class Ties:
             if not any(graph.nodes[one].kind in LEAVING for one in graph.reached(place.node, explicit=True)):
                 return False
             place = self.graphs.place(activation.called_at)
-        reached = (unit.graph.nodes[one] for one in unit.graph.reached(node, explicit=True))
-        return any(one.kind in EFFECTS and not one.passes_on for one in reached)
+        return True
 
     def _goes_down(self, access: Local, inner: Sequence[Activation]) -> bool:
         """Whether what goes into the outermost of these activations reaches the access in the innermost."""

@@ -164,7 +164,9 @@ class FlowState:
             values |= {self._changed[name]}
         if self.is_probed(name):
             number = self.access("read", node)
-            self.graph.flow(values, number)
+            # a global is read as an attribute is: what the function wrote there before may not be there any more
+            if owner.parent is not None or self.scope is owner:
+                self.graph.flow(values, number)
             return frozenset((number,))
         return values
 

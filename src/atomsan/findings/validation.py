@@ -1,0 +1,81 @@
+"""Validation: recognizes that a unit looks whether others came in between.
+
+    self.state = "drawing"                  a mark of the unit's own
+    ...
+    with self.lock:
+        if self.state == "drawing":         still there: nobody came in between
+            self.picture = picture
+
+    old = self.total                        or what was there before
+    ...
+    with self.lock:
+        if self.total == old:               is compared with what is there now
+            self.total = old + 1
+
+Then an interleaving was thought of. Whether the answer to it is right is not proved.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from atomsan.findings.decisions import holds
+
+if TYPE_CHECKING:
+    from atomsan.findings.flow_graph import FlowGraphs, Node
+    from atomsan.findings.ties import Local, Ties
+
+_COMPARISONS = frozenset({"==", "!=", "is", "is not", "<", "<=", ">", ">="})
+
+
+def looks_for_mark(look: int, writers: Iterable[int], graphs: FlowGraphs) -> bool:
+    """Whether a read only decides by a condition that holds of a literal which the same function writes there.
+
+    `look` is its site, and `writers` are the sites that write to the location.
+    """
+    place = graphs.place(look)
+    graph = graphs.of(place.function) if place else None
+    if graph is None or place is None or graph.nodes[place.node].kind != "read":
+        return False
+    uses = [graph.nodes[use] for use in graph.uses(place.node)]
+    if not uses or any(use.kind != "cond" or "shape" not in use.facts for use in uses):
+        return False
+    shapes = [str(use.facts[side]) for use in uses for side in ("shape", "opposite") if side in use.facts]
+    writes = [written for site in writers if (written := graphs.place(site))]
+    own = [graph.nodes[written.node] for written in writes if written.function == place.function]
+    return any(_is_literal(node) and any(_is_mark(shape, node) for shape in shapes) for node in own)
+
+
+def _is_literal(node: Node) -> bool:
+    return node.facts.get("value") == "literal"
+
+
+def _is_mark(shape: str, write: Node) -> bool:
+    """Whether a condition is equality with the literal that is written, or that a flag is as it is written."""
+    literal = str(write.facts.get("literal", ""))
+    is_flag = shape in ("?", "not ?") and literal in ("True", "False")
+    is_equal = any(f" {operator} " in shape for operator in ("==", "is")) and " is not " not in shape
+    return (is_flag or (is_equal and _right(shape) == literal)) and holds(shape, literal)
+
+
+def _right(shape: str) -> str:
+    """What a value is compared with, as a literal is written down."""
+    try:
+        found = ast.parse(shape.replace("?", "value"), mode="eval").body
+    except (SyntaxError, ValueError):
+        return ""
+    return ast.unparse(found.comparators[0]) if isinstance(found, ast.Compare) else ""
+
+
+def is_compared(first: Local, later: Local, ties: Ties) -> bool:
+    """Whether what was read first, or something made of it, is compared with what is read later."""
+    unit = ties.unit(first, later)
+    if unit is None or not (ties.is_given(first, unit.first_inner) and ties.is_given(later, unit.last_inner)):
+        return False
+    both = unit.graph.reached(unit.first, explicit=True) & unit.graph.reached(unit.last, explicit=True)
+    return any(
+        node.kind == "call" and node.facts.get("name") in _COMPARISONS
+        for node in map(unit.graph.nodes.__getitem__, both)
+    )

@@ -53,6 +53,11 @@ class ActivationFinder:
 
     def __init__(self, symbols: Symbols) -> None:
         self._regions = symbols.regions
+        self._locations = symbols.locations
+
+    def is_structure(self, location: int) -> bool:
+        """Whether a location is the structure of a container."""
+        return bool(self._locations.get(location, "field") == "<structure>")
 
     def is_activation(self, region: int) -> bool:
         return self._regions.get(region, "origin") not in WITHIN_FUNCTION

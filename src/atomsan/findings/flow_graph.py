@@ -145,6 +145,11 @@ class FlowGraph:
         """Whether what a node gives is returned, yielded or raised, or decides what is."""
         return any(self.nodes[one].kind in LEAVING for one in self.reached(node))
 
+    def leaves_after(self, node: int, loop: int) -> bool:
+        """The same, if the loop goes on to a later iteration before that."""
+        leaving = (number for number, one in enumerate(self.nodes) if one.kind in LEAVING)
+        return any(self.carries(node, number, loop) for number in leaving)
+
     def is_fed_by_parameters(self, node: int) -> bool:
         return any(node in self.reached(parameter) for parameter in self.parameters)
 

@@ -98,7 +98,7 @@ class Rules:
         advanced = None if unit is None else self._advanced(turn, unit)
         if unit is None or advanced is None:
             return UNSEEN
-        tie = self._ties.tie(unit, first, last, advanced=advanced)
+        tie = self._ties.tie(unit, first, last, advanced=advanced, passed=self._passed(turn, unit))
         if tie is Tie.APART:
             return ITERATIONS
         if tie is Tie.NONE and (self._is_replaced(turn, unit, first, last) or self._is_tied_elsewhere(turn)):
@@ -114,6 +114,16 @@ class Rules:
             return frozenset()
         events = self._around.own_events(turn.pair, unit.activation, self._graphs)
         return None if events is None else advanced_loops(unit.graph, events)
+
+    def _passed(self, turn: Turn, unit: Unit) -> frozenset[int]:
+        """The loops that went on to a later iteration in the function of the first access, if that is not the unit."""
+        inner = unit.first_inner[-1] if unit.first_inner else None
+        place = self._graphs.place(turn.leaves.at)
+        graph = self._graphs.of(inner.function) if inner else None
+        if inner is None or graph is None or place is None or place.function != inner.function:
+            return frozenset()
+        events = self._around.inner_events(turn.pair, inner, self._graphs) if graph.nodes[place.node].loops else None
+        return frozenset() if events is None else advanced_loops(graph, events)
 
     def _proof(self, turn: Turn, first: Local, last: Local) -> Reason | None:
         if self._is_decision_kept(turn, first, last):

@@ -26,7 +26,7 @@ from atomsan.trace.events import Op
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from atomsan.findings.flow_graph import FlowGraphs
+    from atomsan.findings.flow_graph import FlowGraphs, Place
     from atomsan.findings.ties import OwnEvent
     from atomsan.trace.events import Batch
     from atomsan.trace.symbols import Symbols
@@ -324,6 +324,14 @@ class Surroundings:
         opened = [one for one in self.opened(pair.first) if self._finder.is_activation(one.region)]
         return _own_events(between, opened, unit, self._finder, graphs)
 
+    def inner_events(self, pair: Pair, inner: Activation, graphs: FlowGraphs) -> list[OwnEvent] | None:
+        """What the function that the first access is in did from then on, in its own code, until it ended."""
+        between = self.between.get(pair)
+        if between is None or between.is_cut or self._finder is None:
+            return None
+        opened = [one for one in self.opened(pair.first) if self._finder.is_activation(one.region)]
+        return _own_events(between, opened, inner, self._finder, graphs, is_innermost=True)
+
     def is_restarted(self, pair: Pair) -> bool:
         """Whether a generator that runs at the first access was started anew before the last one."""
         between, around = self.between.get(pair), self.activations(pair.first)
@@ -337,13 +345,23 @@ class Surroundings:
 
 
 def _own_events(
-    between: Between, opened: list[OpenRegion], unit: Activation, finder: ActivationFinder, graphs: FlowGraphs
+    between: Between,
+    opened: list[OpenRegion],
+    unit: Activation,
+    finder: ActivationFinder,
+    graphs: FlowGraphs,
+    *,
+    is_innermost: bool = False,
 ) -> list[OwnEvent]:
-    """Follow calls and returns from the first access on; the unit's own code runs where it is the innermost."""
+    """Follow calls and returns from the first access on; the unit's own code runs where it is the innermost.
+
+    `is_innermost`: the first access is in its own code, and what comes after its end is not looked at.
+    """
     from atomsan.findings.ties import OwnEvent
 
     found: list[OwnEvent] = []
     functions = [finder.function(one.region) for one in opened]
+    depth = len(functions)
     # the first access may be in something that the unit called
     for outer, inner in zip(functions, opened[1:], strict=False):
         place = graphs.place(inner.site)
@@ -353,15 +371,25 @@ def _own_events(
         if op == Op.END:
             if finder.is_activation(target) and functions:
                 functions.pop()
+            if is_innermost and len(functions) < depth:
+                break
             continue
         is_call = op == Op.BEGIN and finder.is_activation(target)
         if is_call or op in (Op.READ, Op.WRITE):
             place = graphs.place(site)
-            if functions and functions[-1] == unit.function and place is not None and place.function == unit.function:
+            is_own = functions and functions[-1] == unit.function and place and place.function == unit.function
+            if is_own and place and not (op == Op.READ and _is_end_of_loop(place, target, finder, graphs)):
                 found.append(OwnEvent(place.node, op, target))
         if is_call:
             functions.append(finder.function(target))
     return found
+
+
+def _is_end_of_loop(place: Place, target: int, finder: ActivationFinder, graphs: FlowGraphs) -> bool:
+    """Whether a loop over a container looks at its structure, beside the element that comes next."""
+    graph = graphs.of(place.function)
+    is_step = graph is not None and any(graph.is_step_of(place.node, loop) for loop in graph.nodes[place.node].loops)
+    return is_step and finder.is_structure(target)
 
 
 def has_locks(symbols: Symbols) -> bool:

@@ -99,9 +99,20 @@ class Ties:
         place = self.graphs.place(site)
         return place.node if place is not None and place.function == function else None
 
-    def tie(self, unit: Unit, first: Local, last: Local, *, advanced: frozenset[int] = frozenset()) -> Tie:
-        """How two accesses are tied. `advanced` are the loops of the unit that went on to a later iteration between."""
-        goes_up = self._goes_up(first, unit.first_inner)
+    def tie(
+        self,
+        unit: Unit,
+        first: Local,
+        last: Local,
+        *,
+        advanced: frozenset[int] = frozenset(),
+        passed: frozenset[int] = frozenset(),
+    ) -> Tie:
+        """How two accesses are tied. `advanced` are the loops of the unit that went on to a later iteration between.
+
+        `passed` are those of the function that the first access is in, if that is not the unit.
+        """
+        goes_up = self._goes_up(first, unit.first_inner, passed)
         loop = next((loop for loop in unit.common_loops if loop in advanced), None)
         if loop is not None:
             return self._tie_around(unit, loop, last) if goes_up else Tie.APART
@@ -142,16 +153,20 @@ class Ties:
         sources = (first, *graph.reached(first))
         return any(edge.to == last and edge.how == CONTROL for node in sources for edge in graph.edges[node])
 
-    def _goes_up(self, access: Local, inner: Sequence[Activation]) -> bool:
-        """Whether what an access gives comes out of all activations that it is in, below the unit."""
+    def _goes_up(self, access: Local, inner: Sequence[Activation], passed: frozenset[int] = frozenset()) -> bool:
+        """Whether what an access gives comes out of all activations that it is in, below the unit.
+
+        What was read in an iteration that is `passed` comes out only if it is carried into a later one.
+        """
         place = self.graphs.place(access.site)
         for depth in range(len(inner) - 1, -1, -1):
             graph = self.graphs.of(inner[depth].function)
             if graph is None or place is None or place.function != inner[depth].function:
                 return True  # not known: a function without a flow graph may return anything
-            if not graph.leaves(place.node):
+            loop = next((one for one in graph.nodes[place.node].loops if one in passed), None)
+            if not (graph.leaves(place.node) if loop is None else graph.leaves_after(place.node, loop)):
                 return False
-            place = self.graphs.place(inner[depth].called_at)
+            place, passed = self.graphs.place(inner[depth].called_at), frozenset()
         return True
 
     def is_kept(self, unit: Unit, access: Local, *, is_first: bool) -> bool:
@@ -207,7 +222,8 @@ def advanced_loops(graph: FlowGraph, events: Sequence[OwnEvent]) -> frozenset[in
                 is_back = other.statement < one.statement or (other.statement == one.statement and event in done)
                 is_later = is_back or graph.are_exclusive(before.node, event.node)
             else:
-                is_later = event in done
+                is_next = bool(common) and graph.is_step_of(event.node, common[-1]) and before.target != event.target
+                is_later = is_next or event in done
             if common and is_later:
                 found.add(common[-1])
             if is_later or one.statement != other.statement:

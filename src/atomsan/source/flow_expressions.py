@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Iterable
 from typing import Any, cast
 
-from atomsan.source.effects import FUNCTIONS, METHODS
+from atomsan.source.effects import CALLS, FUNCTIONS, METHODS
 from atomsan.source.flow_facts import (
     KEYED,
     KEYS_ONLY,
@@ -284,6 +284,11 @@ class ExpressionFlow(FlowState):
         """One step of an iteration over a value."""
         if isinstance(node, ast.Call) and self.canonical(node.func) == "range":
             return values
+        name = self.canonical(node.func) if isinstance(node, ast.Call) else None
+        if name in CALLS and CALLS[name].borrows == "loop":
+            # `enumerate` and the like read the elements one by one
+            for value in values:
+                self.graph.move_into(value, self.loops)
         number = self.tap(node, values)
         if values or not isinstance(around, _COMPREHENSIONS):
             self.graph.call_at(number, around)
@@ -412,10 +417,11 @@ class ExpressionFlow(FlowState):
         facts: dict[str, Any] = {}
         if self.is_probed(name):
             facts = stored_facts(target, value, self.resolve, self.canonical)
+        expression = None if value is None else self.spelled_out(value)
         self.store(target, target.id, values, **facts)
         self.made.discard(name)
-        if value is not None:
-            self.bind_once(target, value)
+        if value is not None and expression is not None:
+            self.remember(target, expression)
             if is_fresh(value, self.canonical):
                 self.made.add(name)
 

@@ -44,6 +44,13 @@ class FlowGraph:
         self._loops.append(loops)
         return len(self.nodes) - 1
 
+    def move_into(self, node: int, loops: tuple[int, ...]) -> None:
+        """A node turns out to be executed by these loops, in each iteration."""
+        self._loops[node] = loops
+        facts = self.nodes[node]
+        if facts is not None:
+            facts["l"] = loops
+
     def flow(self, sources: Iterable[int], to: int, how: str = "v", loop: int = -1) -> None:
         into = self._into[to]
         for source in sources:

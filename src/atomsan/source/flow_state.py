@@ -88,6 +88,9 @@ class FlowState:
         made by what made them. An object that was only read from a location is a receiver."""
         self._bindings: dict[str, ast.expr] = {}
         """Variables that are bound once, to an expression."""
+        self._latest: dict[str, tuple[Values, ast.expr]] = {}
+        """Others: what their values were when they were bound last, and to which expression. Where several ways meet
+        that bind a variable, its values are others."""
         self._order: dict[str, str] = {}
         """Variables, by names that no renaming changes."""
         self._cells: dict[str, int] = {}
@@ -225,13 +228,29 @@ class FlowState:
                 self._changed[name] = self.graph.join(NOTHING, (), ())
             self.graph.flow((call,), self._changed[name])
 
-    def bind_once(self, target: ast.expr, value: ast.expr) -> None:
-        """Remembers the expression of a local variable that is bound once."""
+    def spelled_out(self, value: ast.expr) -> ast.expr:
+        """An expression with the variables in it replaced by the expressions that they are bound to now."""
+        if isinstance(value, ast.BinOp):
+            left, right = (self._resolve(side) for side in (value.left, value.right))
+            if isinstance(left, ast.expr) or isinstance(right, ast.expr):
+                sides = [
+                    found if isinstance(found, ast.expr) else side
+                    for found, side in ((left, value.left), (right, value.right))
+                ]
+                return ast.copy_location(ast.BinOp(sides[0], value.op, sides[1]), value)
+        return value
+
+    def remember(self, target: ast.expr, value: ast.expr) -> None:
+        """Remembers the expression that a local variable was just bound to, as long as it is known to be that."""
         if isinstance(target, ast.Name):
             name = self.mangled(target.id)
             owner = self._owner(name)
-            if owner is self.scope and owner.kind == FUNCTION and owner.bound.get(name) == 1:
+            if owner is not self.scope or owner.kind != FUNCTION:
+                return
+            if owner.bound.get(name) == 1:
                 self._bindings[name] = value
+            elif self.variables.get(name):
+                self._latest[name] = (self.variables[name], value)
 
     @property
     def resolve(self) -> Resolve:
@@ -241,6 +260,9 @@ class FlowState:
         if not isinstance(node, ast.Name):
             return None
         name = self.mangled(node.id)
+        values, latest = self._latest.get(name, (NOTHING, None))
+        if latest is not None and self.variables.get(name) == values:
+            return latest
         return self._bindings.get(name) or self._order.get(name)
 
     def parameters(self, arguments: ast.arguments) -> None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from atomsan.findings.activations import Activation
-    from atomsan.findings.flow_graph import FlowGraph, FlowGraphs
+    from atomsan.findings.flow_graph import FlowGraph, FlowGraphs, Node
     from atomsan.findings.ties import Local
 
 _EXITS = frozenset({"Return", "Raise", "Continue", "Break"})
@@ -88,9 +88,7 @@ class Rechecks:
             for use in level.graph.uses(level.node):
                 shape = _condition(level.graph, use, hole)
                 if shape is not None:
-                    branch = level.graph.nodes[use].facts.get("branch", -1)
-                    is_left = _exits(level.graph, branch, 0) and not _acts(level.graph, branch, 0)
-                    yield shape.negated() if is_left else shape
+                    yield shape.negated() if _only_leaves(level.graph, level.graph.nodes[use]) else shape
 
     def _decided(self, first: Local, later: Local) -> set[_Shape] | None:
         """The conditions on what was read first that lead to the later read. None: it is used for more than that."""
@@ -216,6 +214,20 @@ def _exits(graph: FlowGraph, branch: int, arm: int) -> bool:
     exits = {number for number, row in enumerate(graph.statements) if row[2] == branch and row[3] in _EXITS}
     arms = {node.arms.get(branch) for node in graph.nodes if node.statement in exits}
     return bool(exits) and (arm in arms if arms - {None} else arm == 0)
+
+
+def _only_leaves(graph: FlowGraph, condition: Node) -> bool:
+    """Whether nothing but leaving is done if a condition holds, so that it decides on what is behind it."""
+    branch = condition.facts.get("branch", -1)
+    if not _exits(graph, branch, 0) or _acts(graph, branch, 0):
+        return False
+    behind = (node for node in graph.nodes if node.statement > branch and node.arms.get(branch) != 0)
+    return any(
+        node.kind in ("write", "update", "call", "return", "yield", "raise")
+        and not node.passes_on
+        and all(node.arms.get(one, arm) == arm for one, arm in condition.arms.items())
+        for node in behind
+    )
 
 
 def _acts(graph: FlowGraph, branch: int, arm: int) -> bool:

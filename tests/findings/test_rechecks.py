@@ -50,7 +50,8 @@ RESULTS = {
 OTHER_RESULTS = {
     "another is returned": "        if box.made is None:\n            return box.y\n        return -1",
     "the opposite is checked": "        if box.made is not None:\n            return box.y",
-    "something is done else": "        if box.made is None:\n            return box.y\n        else:\n            box.x = 3",
+    "something is done else": "        if box.made is None:\n            return box.y\n"
+    "        else:\n            box.x = 3",
     "something is done behind": "        if box.made is None:\n            return box.y\n    box.x = 3",
 }
 FIRST = "if box.made is None:\n    turn()\n    with box.lock:\n"
@@ -64,3 +65,141 @@ def test_result_rests_on_the_later_check(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", OTHER_RESULTS)
 def test_result_of_the_first_check_alone_is_found(name: str, tmp_path: Path) -> None:
     assert None in whys(tmp_path, "other_box.x = work()", function(FIRST + OTHER_RESULTS[name]))
+
+
+# ---- values that are kept in boxes
+
+CLASSES = """
+import dataclasses, types
+
+@dataclasses.dataclass
+class Held:
+    value: object
+    other: object = None
+
+class Given:
+    def __init__(self, value, other=None):
+        self.value = value
+        self.other = other
+
+class Plain:
+    pass
+
+def show(value):
+    pass
+"""
+# how a value is put into a box, and how it is used there
+BOXES = {
+    "namespace": ("kept = types.SimpleNamespace(value=box.made)", "kept.value"),
+    "dataclass": ("kept = Held(box.made)", "kept.value"),
+    "dataclass, by name": ("kept = Held(value=box.made)", "kept.value"),
+    "object": ("kept = Given(box.made)", "kept.value"),
+    "attribute": ("kept = Plain(); kept.value = box.made", "kept.value"),
+    "list": ("kept = [box.made]", "kept[0]"),
+    "append": ("kept = []; kept.append(box.made)", "kept[-1]"),
+    "tuple": ("kept = (0, box.made)", "kept[1]"),
+    "dict": ("kept = {'value': box.made}", "kept['value']"),
+    "dict()": ("kept = dict(value=box.made)", "kept['value']"),
+    "item": ("kept = {}; kept['value'] = box.made", "kept['value']"),
+}
+LATER = "    turn()\n    with box.lock:\n"
+ACT = "        if box.made is None:\n            box.made = 3\n"
+
+
+def later_in_box(keeping: str, condition: str) -> str:
+    return FIRST + f"        {keeping}\n        if {condition}:\n            box.made = 3\n"
+
+
+@pytest.mark.parametrize("name", BOXES)
+def test_value_may_be_kept_in_a_box(name: str, tmp_path: Path) -> None:
+    keeping, value = BOXES[name]
+    assert whys(tmp_path, f"{keeping}\nif {value} is None:\n{LATER}{ACT}", CLASSES) == AGAIN
+    assert whys(tmp_path, later_in_box(keeping, f"{value} is None"), CLASSES) == AGAIN
+
+
+@pytest.mark.parametrize("name", BOXES)
+@pytest.mark.parametrize(
+    "more",
+    ["", "        other_box.made = {}", "        show({})", "        show(kept)", "        other_box.made = kept"],
+    ids=["weaker", "stored", "passed", "box passed", "box stored"],
+)
+def test_value_in_a_box_that_does_more_than_decide_is_found(name: str, more: str, tmp_path: Path) -> None:
+    keeping, value = BOXES[name]
+    act = f"{ACT}{more.format(value)}" if more else ACT.replace("is None", "!= 7")
+    assert None in whys(tmp_path, f"{keeping}\nif {value} is None:\n{LATER}{act}", CLASSES)
+
+
+@pytest.mark.parametrize("name", BOXES)
+def test_weaker_later_check_in_a_box_is_found(name: str, tmp_path: Path) -> None:
+    keeping, value = BOXES[name]
+    assert None in whys(tmp_path, later_in_box(keeping, f"{value} != 7"), CLASSES)
+
+
+@pytest.mark.parametrize(
+    ("keeping", "value"),
+    [
+        ("kept = types.SimpleNamespace(value=box.made, other=other_box.made)", "kept.other"),
+        ("kept = Held(box.made, other_box.made)", "kept.other"),
+        ("kept = Given(other=other_box.made, value=box.made)", "kept.other"),
+        ("kept = Given(box.made)", "kept.other"),
+        ("kept = Plain(); kept.value = box.made; kept.other = other_box.made", "kept.other"),
+        ("kept = types.SimpleNamespace(value=box.made); kept.value = other_box.made", "kept.value"),
+        ("kept = [box.made, other_box.made]", "kept[1]"),
+        ("kept = [box.made, other_box.made]", "kept[-1]"),
+        ("kept = []; kept.append(box.made); kept.append(other_box.made)", "kept[-1]"),
+        ("kept = (box.made, None)", "kept[1]"),
+        ("kept = {'value': box.made, 'other': other_box.made}", "kept['other']"),
+        ("kept = {'value': box.made}; kept['value'] = other_box.made", "kept['value']"),
+        ("kept = {'value': box.made}", "kept.get('other')"),
+        ("kept = box.made and None", "kept"),
+        ("kept = (box.made,)[:0] or None", "kept"),
+    ],
+)
+def test_check_of_another_part_is_no_check_of_the_value(keeping: str, value: str, tmp_path: Path) -> None:
+    assert None in whys(tmp_path, later_in_box(keeping, f"{value} is None"), CLASSES)
+
+
+# ---- values that go up
+
+YIELDING = "def values():\n    yield box.made\n"
+
+
+@pytest.mark.parametrize("taking", ["next(values())", "list(values())[0]", "values().send(None)"])
+def test_value_may_be_yielded(taking: str, tmp_path: Path) -> None:
+    assert whys(tmp_path, f"value = {taking}\nif value is None:\n{LATER}{ACT}", YIELDING) == AGAIN
+    other = ACT.replace("is None", "!= 7")
+    assert None in whys(tmp_path, f"value = {taking}\nif value is None:\n{LATER}{other}", YIELDING)
+
+
+def test_value_that_is_yielded_and_stored_is_not_checked_again(tmp_path: Path) -> None:
+    unit = "value = next(values())\nother_box.x = value\nturn()\nwith box.lock:\n"
+    assert whys(tmp_path, unit + ACT, YIELDING).isdisjoint(AGAIN)
+
+
+def test_result_that_is_made_of_the_value_is_not_the_value(tmp_path: Path) -> None:
+    for result in ("(box.made,)", "box.made or 1", "[box.made]", "1 if box.made is None else None"):
+        more = f"def value():\n    return {result}"
+        unit = f"if value() is not None:\n{LATER}{ACT.replace('is None', 'is not None')}"
+        assert whys(tmp_path, unit, more).isdisjoint(AGAIN), result
+
+
+@pytest.mark.parametrize("part", ["kept.value", "kept[0]", "kept.value.value"])
+def test_part_of_a_value_is_not_the_value(part: str, tmp_path: Path) -> None:
+    more = """
+    class Part:
+        value = None
+        def __getitem__(self, key):
+            return None
+    Part.value = Part()
+    Part.value.value = None
+    box.made = Part()
+    """
+    condition = f"{part} is None" if part != "kept.value" else f"{part} is not None"
+    act = ACT if part != "kept.value" else ACT.replace("is None", "is not None")
+    report = staged(
+        tmp_path,
+        f"kept = box.made\nif {condition}:\n{LATER}{act}",
+        "with box.lock:\n    box.made = None if box.made is not None else 3",
+        more,
+    )
+    assert report.findings

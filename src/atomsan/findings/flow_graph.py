@@ -24,6 +24,10 @@ _JOINING = frozenset({*LEAVING, "cond", "write", "update", "call"})
 EFFECTS = _JOINING - {"cond"}
 # Calls that only pass on what they are made of, besides operators.
 _PASSING = frozenset({"not", "is", "is not", "in", "not in", "format", "await", "yield from", "join"})
+# What gives a value that is in another one, or that value itself: how deep it is in there.
+_UNPACKING = {"await": 0, "": 1}
+# How deep in their results those that take the values of a generator have them.
+_TAKING = {"": 0, "next": 0, "send": 0, "list": 1, "tuple": 1}
 
 
 class FlowEdge(NamedTuple):
@@ -194,10 +198,27 @@ class FlowGraph:
 
     def _is_wrapping(self, node: int) -> bool:
         """Whether a value is put into a container of the function's own, and nothing else comes out of that."""
+        if "wraps" in self.nodes[node].facts:
+            return True
         if self.nodes[node].kind != "write" or any(edge.how == RECEIVER for edge in self.into[node]):
             return False
         out = {edge.to for edge in self.edges[node] if edge.how != CONTROL}
         return bool(out) and all(sum(edge.how != CONTROL for edge in self.into[to]) == 1 for to in out)
+
+    def gives(self, giving: int, node: int, depth: int = 0) -> bool:
+        """Whether the value of one node is exactly that of another, or what is in it, in containers of this depth."""
+        while giving != node:
+            into = {edge.to for edge in self.into[giving] if edge.how in (VALUE, RECEIVER)}
+            inside = _UNPACKING.get(_operation(self.nodes[giving]))
+            if inside is None or len(into) != 1 or depth < inside:
+                return False
+            depth -= inside
+            (giving,) = into
+        return depth == 0
+
+    def depth_of_yielded(self, node: int) -> int | None:
+        """How deep in what a node gives is the value of a generator that runs there. None: that is not known."""
+        return _TAKING.get(_operation(self.nodes[node]))
 
     def is_used(self, node: int) -> bool:
         """Whether anything is made of what a node gives: it is written, returned, or passed on, or decides that."""
@@ -208,6 +229,12 @@ class FlowGraph:
         """Whether two nodes stand in different arms of one branch: one pass does not come to both."""
         arms = self.nodes[other].arms
         return any(arms.get(branch, arm) != arm for branch, arm in self.nodes[one].arms.items())
+
+
+def _operation(node: Node) -> str:
+    """What an access or call is; empty for the read of an attribute or element, and for a step of an iteration."""
+    name = node.facts.get("op", node.facts.get("name", "?") if node.kind == "call" else "")
+    return str(name) if node.kind in ("read", "write", "call") else "?"
 
 
 def _node(row: Mapping[str, Any]) -> Node:

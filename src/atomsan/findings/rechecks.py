@@ -14,6 +14,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from atomsan.findings.flow_graph import EXPLICIT
+
 if TYPE_CHECKING:
     from atomsan.findings.activations import Activation
     from atomsan.findings.flow_graph import FlowGraph, FlowGraphs, Node
@@ -53,6 +55,8 @@ class _Level(NamedTuple):
     graph: FlowGraph
     node: int
     later: int | None
+    depth: int = 0
+    """How deep the value is in what the node gives: a generator was given, and yields it."""
 
 
 class Rechecks:
@@ -86,14 +90,16 @@ class Rechecks:
         """The conditions under which something is done that rests on the later read."""
         for level, hole in self._levels(later, ()):
             for use in level.graph.uses(level.node):
-                shape = _condition(level.graph, use, hole)
+                shape = _condition(level, use, hole)
                 if shape is not None:
                     yield shape.negated() if _only_leaves(level.graph, level.graph.nodes[use]) else shape
 
     def _decided(self, first: Local, later: Local) -> set[_Shape] | None:
         """The conditions on what was read first that lead to the later read. None: it is used for more than that."""
         found: set[_Shape] = set()
+        is_followed = False
         for level, hole in self._levels(first, later.around, later.site):
+            is_followed = level.later is not None
             for use in level.graph.uses(level.node):
                 if level.later is not None and _is_passed_over(level.graph, use, level.later):
                     continue
@@ -112,7 +118,7 @@ class Rechecks:
                 if shape is None:
                     return None
                 found.add(shape)
-        return found
+        return found if is_followed else None
 
     def _decided_inside(self, caller: Activation, later: Local, hole: _Shape) -> set[_Shape] | None:
         """The same for a value that is passed to the function that the later read is in."""
@@ -147,20 +153,27 @@ class Rechecks:
     ) -> Iterator[tuple[_Level, _Shape]]:
         """The activations that a value goes up through unchanged, from that of the access on, and what became of it."""
         place = self._graphs.place(access.site)
-        hole = _VALUE
+        hole: _Shape = _VALUE
+        depth: int | None = 0
         for activation in reversed(access.around):
             graph = self._graphs.of(activation.function)
-            if graph is None or place is None or place.function != activation.function:
+            if graph is None or place is None or place.function != activation.function or depth is None:
                 return
             lead = self._lead(activation, later, later_site)
-            yield _Level(activation, graph, place.node, lead), hole
+            level = _Level(activation, graph, place.node, lead, depth)
+            yield level, hole
             leaving = [use for use in graph.uses(place.node) if graph.nodes[use].kind in ("return", "yield")]
-            shapes = {_shape(graph, use, hole) for use in leaving}
+            shapes = {_shape(level, use, hole) for use in leaving}
             shape = shapes.pop() if len(shapes) == 1 else None
             if lead is not None or shape is None:
                 return
             hole = shape
             place = self._graphs.place(activation.called_at)
+            if any(graph.nodes[use].kind == "yield" for use in leaving):
+                above = self._graphs.of(place.function) if place else None
+                depth = above.depth_of_yielded(place.node) if above and place else None
+            else:
+                depth = 0
 
     def _lead(self, activation: Activation, around: Sequence[Activation], site: int) -> int | None:
         """The node in an activation's own code that is an access, or that leads to it, if the access is inside."""
@@ -171,18 +184,30 @@ class Rechecks:
         return None
 
 
-def _shape(graph: FlowGraph, use: int, hole: _Shape) -> _Shape | None:
-    facts = graph.nodes[use].facts
-    return _Shape(str(facts["shape"]), str(facts["opposite"])).of(hole) if "shape" in facts else None
+def _shape(level: _Level, use: int, hole: _Shape) -> _Shape | None:
+    """What a condition or result is, if it is exactly on the value at this level."""
+    facts = level.graph.nodes[use].facts
+    if "shape" not in facts or "of" not in facts or not _is_exactly(level, facts["of"], use):
+        return None
+    return _Shape(str(facts["shape"]), str(facts["opposite"])).of(hole)
 
 
-def _condition(graph: FlowGraph, use: int, hole: _Shape) -> _Shape | None:
-    return _shape(graph, use, hole) if graph.nodes[use].kind == "cond" else None
+def _is_exactly(level: _Level, giving: int, use: int) -> bool:
+    if level.graph.gives(giving, level.node, level.depth):
+        return True
+    # the truth of a value is a read of its own, of what is in it
+    sources = {edge.to for edge in level.graph.into[level.node] if edge.how in EXPLICIT}
+    is_truth = any(edge.to == use for edge in level.graph.edges[level.node])
+    return is_truth and sources == {giving} and "op" not in level.graph.nodes[level.node].facts
+
+
+def _condition(level: _Level, use: int, hole: _Shape) -> _Shape | None:
+    return _shape(level, use, hole) if level.graph.nodes[use].kind == "cond" else None
 
 
 def _leading(level: _Level, use: int, hole: _Shape) -> _Shape | None:
     """A condition, such that it holds where the later read is come to. None: it is no condition for that."""
-    shape = _condition(level.graph, use, hole)
+    shape = _condition(level, use, hole)
     if shape is None or level.later is None:
         return None
     branch = level.graph.nodes[use].facts.get("branch", -1)

@@ -12,8 +12,8 @@ from atomsan.source.flow_facts import (
     KEYS_ONLY,
     OPERATORS,
     READ_ONLY,
-    condition_facts,
     condition_form,
+    condition_shape,
     is_fresh,
     stored_facts,
 )
@@ -127,9 +127,25 @@ class ExpressionFlow(FlowState):
         return control
 
     def decided(self, values: Values, form: str, branch: int, test: ast.expr | None = None) -> tuple[int, ...]:
-        number = self.node("cond", None, form=form, branch=branch, **condition_facts(test, self.resolve))
+        number = self.node("cond", None, form=form, branch=branch, **self.shape_facts(test))
         self.graph.flow(values, number)
         return (number,)
+
+    def shape_facts(self, node: ast.expr | None) -> dict[str, Any]:
+        """The condition on one value that an expression is, and the node (`of`) that gives exactly this value."""
+        found = None if node is None else condition_shape(node, self.resolve_parts)
+        if found is None:
+            return {}
+        number = self._giving(found.value)
+        facts = {"shape": found.holds, "opposite": found.opposite}
+        return facts if number is None else {**facts, "of": number}
+
+    def _giving(self, node: ast.AST) -> int | None:
+        number = self.module.nodes.get(node)
+        if number is None and isinstance(node, ast.Name):
+            values = self.values_of(self.mangled(node.id))
+            number = next(iter(values)) if len(values) == 1 else None
+        return number if number is not None and self.graph.nodes[number] is not None else None
 
     def _bool_op(self, node: ast.BoolOp, *, is_tested: bool = False) -> Values:
         branch = self.branch(node, "BoolOp")
@@ -218,7 +234,7 @@ class ExpressionFlow(FlowState):
 
     def _yield(self, node: ast.Yield) -> Values:
         values = NOTHING if node.value is None else self.value(node.value)
-        number = self.node("yield", node)
+        number = self.node("yield", node, **self.shape_facts(node.value))
         self.graph.flow(values, number)
         return frozenset((number,))
 
@@ -327,7 +343,7 @@ class ExpressionFlow(FlowState):
 
     def _any_call(self, node: ast.Call, received: Values, name: str) -> Values:
         arguments = self._arguments(node)
-        number = self.access("call", node, name=name)
+        number = self.access("call", node, name=name, **self.wrapping(node in self.boxes.makers))
         _multiline_call(self, number, node)
         self.receive(received, number)
         self.graph.flow(NOTHING.union(*arguments), number)
@@ -354,7 +370,7 @@ class ExpressionFlow(FlowState):
         arguments = self._arguments(node, receiver)
         facts: dict[str, Any] = {"op": name, "keys": True} if name in KEYS_ONLY else {"op": name}
         if name not in READ_ONLY:
-            facts |= self._stored_by_method(node, function)
+            facts |= self._stored_by_method(node, function) | self.wrapping(self.boxes.has(function))
         number = self.access("read" if name in READ_ONLY else "write", node, **facts)
         self.module.nodes[function] = number
         _multiline_call(self, number, node)
@@ -431,7 +447,7 @@ class ExpressionFlow(FlowState):
         facts = stored_facts(target, value, self.resolve, self.canonical)
         if isinstance(target, ast.Subscript):
             facts["op"] = "__setitem__"
-        number = self.access("write", target, **facts)
+        number = self.access("write", target, **facts, **self.wrapping(self.boxes.has(target)))
         if isinstance(target, ast.Attribute):
             _multiline_attribute(self, number, target, target)
             self.graph.call_at(number, target.value)

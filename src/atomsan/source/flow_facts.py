@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from atomsan.source.effects import CALLS, EFFECTS, MAKERS
 from atomsan.source.traversal import children
@@ -179,17 +179,21 @@ def condition_form(node: ast.expr, resolve: Resolve) -> str:
         return "..."
 
 
-def condition_facts(node: ast.expr | None, resolve: Resolve) -> dict[str, str]:
-    """A condition on one value, whatever it is read from, and its opposite: `? is None`, `? is not None`.
+class Shape(NamedTuple):
+    """A condition on one value, whatever it is read from, and its opposite: `? is None`, `? is not None`."""
 
-    That a key is in a container counts as one value. Nothing if it is on several values, or on none.
-    """
-    shape = None if node is None else _shape(node, resolve, negated=False)
-    opposite = None if node is None else _shape(node, resolve, negated=True)
-    return {} if shape is None or opposite is None else {"shape": shape, "opposite": opposite}
+    holds: str
+    opposite: str
+    value: ast.AST
 
 
-def _shape(node: ast.expr, resolve: Resolve, *, negated: bool) -> str | None:
+def condition_shape(node: ast.expr, resolve: Resolve) -> Shape | None:
+    """What a condition is, if it is on one value. That a key is in a container counts as one."""
+    shape, opposite = (_shape(node, resolve, negated=negated) for negated in (False, True))
+    return None if shape is None or opposite is None else Shape(shape[0], opposite[0], shape[1])
+
+
+def _shape(node: ast.expr, resolve: Resolve, *, negated: bool) -> tuple[str, ast.AST] | None:
     leaves: list[ast.AST] = []
 
     def value(part: ast.AST) -> str:
@@ -224,7 +228,7 @@ def _shape(node: ast.expr, resolve: Resolve, *, negated: bool) -> str | None:
         return f"not {shown}" if negated else shown
 
     found = shape(node, negated=negated)
-    return found[:_LONGEST_FORM] if len(leaves) == 1 else None
+    return (found[:_LONGEST_FORM], leaves[0]) if len(leaves) == 1 else None
 
 
 def _sentinel(node: ast.expr) -> str | None:

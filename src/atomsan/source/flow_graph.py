@@ -81,7 +81,7 @@ class FlowGraph:
             found = sorted({edge for into in self._into[node] for edge in self._edges(node, into, sources)})
             edges += [(numbers[source], numbers[node], how, carried) for source, how, carried in found]
         content = {
-            "nodes": [self.nodes[node] for node in kept],
+            "nodes": [_numbered(self.nodes[node] or {}, numbers) for node in kept],
             "edges": edges,
             "calls": {at: numbers[node] for at, node in self.calls.items()},
             "statements": self.statements,
@@ -136,3 +136,8 @@ class FlowGraph:
                     seen.add(state)
                     todo.append(state)
         return found
+
+
+def _numbered(facts: dict[str, Any], numbers: list[int]) -> dict[str, Any]:
+    """The facts of a node, with the number that another one has now."""
+    return {**facts, "of": numbers[facts["of"]]} if "of" in facts else facts

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from atomsan.source.boxes import Boxes, made_parts
 from atomsan.source.flow_facts import Resolve
 from atomsan.source.flow_graph import NOTHING, FlowGraph, Values
 from atomsan.source.scopes import CLASS, COMPREHENSION, FUNCTION, OWN, Scope, Scopes, mangled
@@ -26,6 +27,12 @@ class ModuleFlows:
         """The same for what is done with its value: iterated, unpacked, tested, entered, given to a function."""
         self.waiting: list[ast.AST] = []
         """Functions, classes and lambdas whose summaries are still to be made."""
+        self.classes = {
+            node.name: node
+            for node, scope in scopes.of.items()
+            if isinstance(node, ast.ClassDef) and scope.parent is scopes.module and scopes.module.bound[node.name] == 1
+        }
+        """The classes of the module, by name."""
         self._inside: dict[Scope, list[Scope]] = {}
         for scope in scopes.of.values():
             if scope.parent is not None:
@@ -98,6 +105,7 @@ class FlowState:
         self._changed: dict[str, int] = {}
         """By variable that a function inside binds: the join of the calls that may do it."""
         self._free: dict[str, int] = {}
+        self.boxes = Boxes((), bool, lambda node: None)
         self.functions: dict[str, set[str]] = {}
         """By name of a function inside: the variables that it binds."""
 
@@ -157,14 +165,19 @@ class FlowState:
     def mangled(self, name: str) -> str:
         return mangled(name, self.scope.class_name)
 
-    def load(self, node: ast.Name) -> Values:
-        name = self.mangled(node.id)
+    def values_of(self, name: str) -> Values:
+        """What a variable is made of."""
         owner = self._owner(name)
         values = self.variables.get(name, NOTHING)
         if owner.kind == FUNCTION and not self._is_own(owner):
             values |= {self._free_variable(name)}
         if name in self._changed:
             values |= {self._changed[name]}
+        return values
+
+    def load(self, node: ast.Name) -> Values:
+        name = self.mangled(node.id)
+        values = self.values_of(name)
         if self.is_probed(name):
             number = self.access("read", node)
             # a global is read as an attribute is: what the function wrote there before may not be there any more
@@ -251,6 +264,24 @@ class FlowState:
                 self._bindings[name] = value
             elif self.variables.get(name):
                 self._latest[name] = (self.variables[name], value)
+
+    def find_boxes(self, node: ast.AST) -> None:
+        """Finds the boxes of the function, class or module that is to be walked."""
+        own = self._own_scope()
+        if own.kind == FUNCTION:
+            self.boxes = Boxes(
+                ast.iter_child_nodes(node),
+                lambda name: own.bound.get(name) == 1 and name not in own.captured and not self.is_probed(name),
+                lambda value: made_parts(value, self.canonical, self.module.classes),
+            )
+
+    def wrapping(self, is_wrapping: bool) -> dict[str, Any]:
+        """The fact that a node only puts values into a box."""
+        return {"wraps": True} if is_wrapping else {}
+
+    def resolve_parts(self, node: ast.expr) -> ast.expr | str | None:
+        """Resolves parts of boxes too."""
+        return self.boxes.part(node) or self._resolve(node)
 
     @property
     def resolve(self) -> Resolve:

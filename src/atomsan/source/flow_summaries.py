@@ -5,10 +5,12 @@
 
 A node is an access of a location (`read`, `write`, `update`), another expression that can run code (`call`), a
 parameter (`param`), what leaves the function (`return`, `yield`, `raise`) or a condition (`cond`). It has its kind `k`,
-statement `s`, loops `l` and the branches it stands in (`arms`), and facts (`flow_facts.py`). An edge says how one flows
-into another: as a value (`v`), as a key (`k`), as the object that is used (`r`), or by deciding whether it runs (`c`);
-`carried` are the loops whose back edges it passes. Local variables are resolved: they have no nodes. `calls` has the
-positions of instructions that call code, as `co_positions` gives them.
+statement `s`, loops `l` and the branches it stands in (`arms`), and facts (`flow_facts.py`): among them the condition
+on one value that it is (`shape`), with the node that gives this value (`of`), and whether it only puts values into a
+box (`wraps`; `boxes.py`). An edge says how one flows into another: as a value (`v`), as a key (`k`), as the object that
+is used (`r`), or by deciding whether it runs (`c`); `carried` are the loops whose back edges it passes. Local variables
+are resolved: they have no nodes. `calls` has the positions of instructions that call code, as `co_positions` gives
+them.
 
 A trivial lambda and a comprehension belong to the function around them. A function inside another is a value made of
 the variables it captures; a call of it, or one that it is passed to, takes that value in.
@@ -21,7 +23,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from atomsan.source.flow_expressions import ExpressionFlow, changed_names
-from atomsan.source.flow_facts import OPERATORS, condition_facts, operand_facts, pattern_form
+from atomsan.source.flow_facts import OPERATORS, operand_facts, pattern_form
 from atomsan.source.flow_graph import NOTHING, Values
 from atomsan.source.flow_state import Loop, ModuleFlows, Place, Variables
 from atomsan.source.scopes import FunctionNode, Scopes
@@ -67,6 +69,7 @@ def flow_summaries(tree: ast.AST, scopes: Scopes) -> FlowSummaries:
 class StatementFlow(ExpressionFlow):
     def whole(self, node: ast.AST) -> None:
         """Walks a function, class or module."""
+        self.find_boxes(node)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
             self.parameters(node.args)
         if isinstance(node, ast.Lambda | ast.Expression):
@@ -87,7 +90,7 @@ class StatementFlow(ExpressionFlow):
     def _leave(self, kind: str, at: Place | None, values: Values) -> None:
         value = at.value if isinstance(at, ast.Return | ast.Yield) else at
         test = value if kind != "raise" and isinstance(value, ast.expr) else None
-        number = self.node(kind, None if kind == "return" else at, **condition_facts(test, self.resolve))
+        number = self.node(kind, None if kind == "return" else at, **self.shape_facts(test))
         self.graph.flow(values, number)
 
     def _expression(self, node: ast.Expr) -> None:

@@ -67,6 +67,38 @@ def test_result_of_the_first_check_alone_is_found(name: str, tmp_path: Path) -> 
     assert None in whys(tmp_path, "other_box.x = work()", function(FIRST + OTHER_RESULTS[name]))
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        FIRST + "        if box.made is None:\n            box.made = 3\n        box.x = 3",
+        FIRST + "        if box.made is None:\n            box.made = 3\n    box.x += 3",
+        FIRST + "        box.x = 3\n        if box.made is None:\n            box.made = 3",
+        FIRST + "        if box.made is None:\n            box.made = 3\n        else:\n            box.x = 3",
+        FIRST + "        if box.made is None:\n            box.made = 3\n    return 'made'\nreturn 'had'",
+        "if box.made is not None:\n    return 'had'\nturn()\nwith box.lock:\n"
+        "    if box.made is None:\n        box.made = 3\nreturn 'made'",
+        "if box.made is not None:\n    return\nturn()\nwith box.lock:\n"
+        "    if box.made is None:\n        box.made = 3\nbox.x = 3",
+    ],
+)
+def test_what_the_first_check_alone_decides_is_found(body: str, tmp_path: Path) -> None:
+    assert None in whys(tmp_path, "other_box.x = work()", function(body))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "if box.made is not None:\n    return True\nturn()\nwith box.lock:\n"
+        "    if box.made is None:\n        box.made = 3\nreturn True",
+        "if box.made is not None:\n    return False\nturn()\nwith box.lock:\n"
+        "    if box.made is not None:\n        return False\n    box.made = 3\nreturn True",
+        FIRST + "        if box.made is None:\n            box.made = 3\n            return True\nreturn False",
+    ],
+)
+def test_results_may_be_literals(body: str, tmp_path: Path) -> None:
+    assert whys(tmp_path, "other_box.x = work()", function(body)) == AGAIN
+
+
 # ---- values that are kept in boxes
 
 CLASSES = """

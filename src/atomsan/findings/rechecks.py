@@ -11,10 +11,10 @@ conditions may be in different functions, as long as the value is passed between
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from typing import TYPE_CHECKING, NamedTuple
 
-from atomsan.findings.flow_graph import EXPLICIT
+from atomsan.findings.flow_graph import CONTROL, EXPLICIT
 
 if TYPE_CHECKING:
     from atomsan.findings.activations import Activation
@@ -59,14 +59,27 @@ class _Level(NamedTuple):
     """How deep the value is in what the node gives: a generator was given, and yields it."""
 
 
+_Place = tuple[int, int]
+"""A function and a node of it."""
+
+
+class _Check(NamedTuple):
+    """A condition on the later read, such that something is done only if it holds."""
+
+    acting: _Shape
+    function: int
+    node: int
+
+
 class Rechecks:
     def __init__(self, graphs: FlowGraphs) -> None:
         self._graphs = graphs
 
     def is_checked_again(self, first: Local, later: Local) -> bool:
         """Whether what was read first only decides, by a condition that the later read of the location decides too."""
-        wanted = set(self._acting(later))
-        decided = self._decided(first, later) if wanted else None
+        checks = list(self._checks(later))
+        wanted = {check.acting for check in checks}
+        decided = self._decided(first, later, {(check.function, check.node) for check in checks}) if wanted else None
         if decided is None:
             return False
         # nothing was made of it: the function went on, so the read has raised in place of being returned
@@ -79,22 +92,27 @@ class Rechecks:
 
     def only_decides(self, first: Local, later: Local) -> bool:
         """Whether what was read first only decides whether the later access is come to."""
-        return self._decided(first, later) is not None
+        return self._decided(first, later, frozenset()) is not None
 
     def _operation(self, access: Local) -> tuple[object, object]:
         node = self._graphs.node(self._graphs.place(access.site))
         operation = node.facts.get("op") if node else None
         return (node.kind if node else None), (None if operation == "bool" else operation)
 
-    def _acting(self, later: Local) -> Iterator[_Shape]:
-        """The conditions under which something is done that rests on the later read."""
+    def _checks(self, later: Local) -> Iterator[_Check]:
+        """The conditions that decide on what is done, by the later read. Nothing is done if they do not hold."""
         for level, hole in self._levels(later, ()):
             for use in level.graph.uses(level.node):
                 shape = _condition(level, use, hole)
-                if shape is not None:
-                    yield shape.negated() if _only_leaves(level.graph, level.graph.nodes[use]) else shape
+                condition = level.graph.nodes[use]
+                if shape is None or level.activation.function is None:
+                    continue
+                if _only_leaves(level.graph, condition):
+                    yield _Check(shape.negated(), level.activation.function, use)
+                elif not _changes(level.graph, condition.facts.get("branch", -1), 1):
+                    yield _Check(shape, level.activation.function, use)
 
-    def _decided(self, first: Local, later: Local) -> set[_Shape] | None:
+    def _decided(self, first: Local, later: Local, checks: Set[_Place]) -> set[_Shape] | None:
         """The conditions on what was read first that lead to the later read. None: it is used for more than that."""
         found: set[_Shape] = set()
         is_followed = False
@@ -109,18 +127,20 @@ class Rechecks:
                 if kind in ("return", "yield") and level.later is None:
                     continue  # followed by the next level
                 if use == level.later:
-                    inside = self._decided_inside(level.activation, later, hole)
+                    inside = self._decided_inside(level.activation, later, hole, checks)
                     if inside is None:
                         return None
                     found |= inside
                     continue
                 shape = _leading(level, use, hole)
-                if shape is None:
+                if shape is None or _does_more(level, use, checks):
                     return None
                 found.add(shape)
         return found if is_followed else None
 
-    def _decided_inside(self, caller: Activation, later: Local, hole: _Shape) -> set[_Shape] | None:
+    def _decided_inside(
+        self, caller: Activation, later: Local, hole: _Shape, checks: Set[_Place]
+    ) -> set[_Shape] | None:
         """The same for a value that is passed to the function that the later read is in."""
         depth = next((i for i, one in enumerate(later.around) if caller.goes_on_in(one)), None)
         if depth is None or depth + 1 >= len(later.around):
@@ -135,8 +155,9 @@ class Rechecks:
         for use in () if parameter is None else graph.uses(parameter):
             if lead is not None and _is_passed_over(graph, use, lead):
                 continue
-            shape = _leading(_Level(callee, graph, parameter or 0, lead), use, hole)
-            if shape is None:
+            level = _Level(callee, graph, parameter or 0, lead)
+            shape = _leading(level, use, hole)
+            if shape is None or _does_more(level, use, checks):
                 return None
             found.add(shape)
         return found or None
@@ -217,6 +238,24 @@ def _leading(level: _Level, use: int, hole: _Shape) -> _Shape | None:
     return shape if arm == 0 else shape.negated()
 
 
+def _does_more(level: _Level, condition: int, checks: Set[_Place]) -> bool:
+    """Whether a condition alone decides on something, besides whether it is checked again."""
+    graph, function = level.graph, level.activation.function or 0
+    for number, node in enumerate(graph.nodes):
+        deciding = {edge.to for edge in graph.into[number] if edge.how == CONTROL}
+        if condition not in deciding or any((function, one) in checks for one in deciding) or number == level.later:
+            continue
+        is_result = node.kind == "return" and "literal" in node.facts and not _is_only_result(graph, node)
+        if (is_result or _is_change(node)) and not _is_passed_over(graph, number, level.later or 0):
+            return True
+    return False
+
+
+def _is_only_result(graph: FlowGraph, result: Node) -> bool:
+    results = {node.facts.get("literal") for node in graph.nodes if node.kind == "return"}
+    return results == {result.facts["literal"]}
+
+
 def _is_passed_over(graph: FlowGraph, use: int, later: int) -> bool:
     """Whether a node was not executed on the way to a later one: it is in another arm, or would have left."""
     node, end = graph.nodes[use], graph.nodes[later]
@@ -259,3 +298,11 @@ def _acts(graph: FlowGraph, branch: int, arm: int) -> bool:
     """Whether anything is written or called in an arm of a branch."""
     nodes = (node for node in graph.nodes if node.arms.get(branch) == arm)
     return any(node.kind in ("write", "update", "call") and not node.passes_on for node in nodes)
+
+
+def _changes(graph: FlowGraph, branch: int, arm: int) -> bool:
+    return any(_is_change(node) for node in graph.nodes if node.arms.get(branch) == arm)
+
+
+def _is_change(node: Node) -> bool:
+    return node.kind in ("write", "update") and "wraps" not in node.facts

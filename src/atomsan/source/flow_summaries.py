@@ -23,7 +23,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from atomsan.source.flow_expressions import ExpressionFlow, changed_names
-from atomsan.source.flow_facts import OPERATORS, operand_facts, pattern_form
+from atomsan.source.flow_facts import OPERATORS, literal_text, operand_facts, pattern_form
 from atomsan.source.flow_graph import NOTHING, Values
 from atomsan.source.flow_state import Loop, ModuleFlows, Place, Variables
 from atomsan.source.scopes import FunctionNode, Scopes
@@ -90,7 +90,10 @@ class StatementFlow(ExpressionFlow):
     def _leave(self, kind: str, at: Place | None, values: Values) -> None:
         value = at.value if isinstance(at, ast.Return | ast.Yield) else at
         test = value if kind != "raise" and isinstance(value, ast.expr) else None
-        number = self.node(kind, None if kind == "return" else at, **self.shape_facts(test))
+        facts = self.shape_facts(test)
+        if isinstance(value, ast.Constant) and value.value is not None:
+            facts["literal"] = literal_text(value)
+        number = self.node(kind, None if kind == "return" else at, **facts)
         self.graph.flow(values, number)
 
     def _expression(self, node: ast.Expr) -> None:

@@ -235,3 +235,69 @@ def test_part_of_a_value_is_not_the_value(part: str, tmp_path: Path) -> None:
         more,
     )
     assert report.findings
+
+
+RAISING = """
+class Answer(Exception):
+    pass
+
+class Value(Exception):
+    def __init__(self, value):
+        self.value = value
+
+class Doubled(Exception):
+    def __init__(self, value):
+        self.value = value
+        self.args = (value, value)
+
+class Hidden(Exception):
+    @property
+    def args(self):
+        return (None,)
+
+def ask():
+    value = box.made
+    raise {}({})
+"""
+EXCEPTIONS = {
+    "plain": ("Answer", ".args[0]"),
+    "attribute": ("Value", ".value"),
+    "arguments of one with an attribute": ("Value", ".args[0]"),
+    "built-in": ("LookupError", ".args[0]"),
+}
+
+
+def caught(kind: str, part: str, act: str, more: str = "") -> str:
+    taken = f"try:\n    ask()\nexcept {kind} as answer:\n    value = answer{part}\n{more}"
+    return f"{taken}if value is None:\n{LATER}{act}"
+
+
+@pytest.mark.parametrize("name", EXCEPTIONS)
+def test_value_may_be_raised(name: str, tmp_path: Path) -> None:
+    kind, part = EXCEPTIONS[name]
+    more = RAISING.format(kind, "value")
+    assert whys(tmp_path, caught(kind, part, ACT), more) == AGAIN
+    for act in (ACT.replace("is None", "!= 7"), ACT + "        other_box.x = value\n", ACT + "        box.x = 3"):
+        assert None in whys(tmp_path, caught(kind, part, act), more)
+    assert None in whys(tmp_path, caught(kind, part, ACT, "    other_box.made = answer\n"), more)
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "part"),
+    [
+        ("Answer", "value", ".__cause__"),
+        ("Answer", "None, value", ".args[0]"),
+        ("Answer", "value and None", ".args[0]"),
+        ("Value", "value", ".__context__"),
+        ("Doubled", "value", ".args[0]"),
+        ("Hidden", "value", ".args[0]"),
+    ],
+)
+def test_other_part_of_an_exception_is_not_the_value(kind: str, given: str, part: str, tmp_path: Path) -> None:
+    assert whys(tmp_path, caught(kind, part, ACT), RAISING.format(kind, given)).isdisjoint(AGAIN)
+
+
+def test_exception_of_another_call_is_not_the_value(tmp_path: Path) -> None:
+    more = RAISING.format("Answer", "value").replace("raise", "return") + "\ndef fail():\n    raise Answer(None)\n"
+    unit = caught("Answer", ".args[0]", ACT).replace("    ask()\n", "    ask()\n    fail()\n")
+    assert whys(tmp_path, unit, more).isdisjoint(AGAIN)

@@ -14,11 +14,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence, Set
 from typing import TYPE_CHECKING, NamedTuple
 
-from atomsan.findings.flow_graph import CONTROL, EXPLICIT
+from atomsan.findings.flow_graph import CONTROL, EXPLICIT, LEAVING
 
 if TYPE_CHECKING:
     from atomsan.findings.activations import Activation
-    from atomsan.findings.flow_graph import FlowGraph, FlowGraphs, Node
+    from atomsan.findings.flow_graph import FlowGraph, FlowGraphs, Node, Place
     from atomsan.findings.ties import Local
 
 _EXITS = frozenset({"Return", "Raise", "Continue", "Break"})
@@ -57,6 +57,8 @@ class _Level(NamedTuple):
     later: int | None
     depth: int = 0
     """How deep the value is in what the node gives: a generator was given, and yields it."""
+    parts: Sequence[str] = ()
+    """If an exception comes out of the node: which parts of that are the value."""
 
 
 _Place = tuple[int, int]
@@ -124,7 +126,7 @@ class Rechecks:
                 if level.later is not None and _is_replaced(level.graph, use, level.later):
                     continue
                 kind = level.graph.nodes[use].kind
-                if kind in ("return", "yield") and level.later is None:
+                if kind in LEAVING and level.later is None:
                     continue  # followed by the next level
                 if use == level.later:
                     inside = self._decided_inside(level.activation, later, hole, checks)
@@ -176,25 +178,31 @@ class Rechecks:
         place = self._graphs.place(access.site)
         hole: _Shape = _VALUE
         depth: int | None = 0
+        parts: Sequence[str] = ()
         for activation in reversed(access.around):
             graph = self._graphs.of(activation.function)
             if graph is None or place is None or place.function != activation.function or depth is None:
                 return
             lead = self._lead(activation, later, later_site)
-            level = _Level(activation, graph, place.node, lead, depth)
+            level = _Level(activation, graph, place.node, lead, depth, parts)
             yield level, hole
-            leaving = [use for use in graph.uses(place.node) if graph.nodes[use].kind in ("return", "yield")]
+            leaving = [use for use in graph.uses(place.node) if graph.nodes[use].kind in LEAVING]
+            kinds = {graph.nodes[use].kind for use in leaving}
             shapes = {_shape(level, use, hole) for use in leaving}
-            shape = shapes.pop() if len(shapes) == 1 else None
+            shape = shapes.pop() if len(shapes) == len(kinds) == 1 else None
             if lead is not None or shape is None:
                 return
             hole = shape
             place = self._graphs.place(activation.called_at)
-            if any(graph.nodes[use].kind == "yield" for use in leaving):
-                above = self._graphs.of(place.function) if place else None
-                depth = above.depth_of_yielded(place.node) if above and place else None
-            else:
-                depth = 0
+            depth, parts = self._depth(place) if kinds == {"yield"} else 0, ()
+            if kinds == {"raise"}:
+                parts = graph.nodes[leaving[0]].facts.get("parts", ()) if len(leaving) == 1 else ()
+                depth = 0 if parts else None
+
+    def _depth(self, place: Place | None) -> int | None:
+        """How deep in what a node gives are the values of a generator that runs there."""
+        graph = self._graphs.of(place.function) if place else None
+        return graph.depth_of_yielded(place.node) if graph and place else None
 
     def _lead(self, activation: Activation, around: Sequence[Activation], site: int) -> int | None:
         """The node in an activation's own code that is an access, or that leads to it, if the access is inside."""
@@ -214,6 +222,9 @@ def _shape(level: _Level, use: int, hole: _Shape) -> _Shape | None:
 
 
 def _is_exactly(level: _Level, giving: int, use: int) -> bool:
+    if level.parts:
+        part = level.graph.nodes[use].facts.get("part", "")
+        return part in level.parts and level.graph.gives(giving, level.node, 2 if part.endswith("]") else 1)
     if level.graph.gives(giving, level.node, level.depth):
         return True
     # the truth of a value is a read of its own, of what is in it

@@ -9,6 +9,7 @@ Which expression a part was given by is known then, because nothing else can hav
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Callable, Iterable, Mapping
 
 from atomsan.source.traversal import children, walk
@@ -167,3 +168,43 @@ def _given_fields(init: ast.FunctionDef | ast.AsyncFunctionDef) -> dict[str, str
         stored[node.value.id] = part[1:]
     more = init.args.vararg or init.args.kwarg or init.args.kwonlyargs or init.decorator_list
     return None if more or {*stored} != {*parameters} else {name: stored[name] for name in parameters}
+
+
+def raised_parts(node: ast.expr | None, canonical: Canonical, classes: Mapping[str, ast.ClassDef]) -> list[str]:
+    """Which parts of the exception that an expression makes are its one argument. None: it may make more of it."""
+    if not isinstance(node, ast.Call) or len(node.args) != 1 or node.keywords or isinstance(node.args[0], ast.Starred):
+        return []
+    fields = _exception_fields(node.func, canonical, classes)
+    return [] if fields is None else [".args[0]", *(f".{field}" for field in fields.values())]
+
+
+def _exception_fields(
+    node: ast.expr, canonical: Canonical, classes: Mapping[str, ast.ClassDef], depth: int = 8
+) -> dict[str, str] | None:
+    """The attributes that a class of exceptions gives its objects, besides `args`."""
+    known = getattr(builtins, canonical(node) or "", None)
+    if isinstance(known, type) and issubclass(known, BaseException):
+        return {}
+    found = classes.get(node.id) if isinstance(node, ast.Name) else None
+    if found is None or len(found.bases) != 1 or found.keywords or found.decorator_list or not depth:
+        return None
+    methods = {part.name: part for part in found.body if isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef)}
+    is_plain = all(isinstance(part, ast.FunctionDef | ast.Pass) or _is_text(part) for part in found.body)
+    above = _exception_fields(found.bases[0], canonical, classes, depth - 1)
+    if not is_plain or above is None or (_HOOKS | {"args", *above.values()}) & methods.keys():
+        return None
+    fields = _given_fields(methods["__init__"]) if "__init__" in methods else above
+    return None if fields is None or {"args", *methods} & {*fields.values()} else fields
+
+
+def _is_text(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
+def path(node: ast.AST) -> tuple[str, str]:
+    """The variable and the path of an expression: `error` and `.args[0]`."""
+    found = ""
+    while isinstance(node, ast.Attribute | ast.Subscript):
+        found = (f".{node.attr}" if isinstance(node, ast.Attribute) else f"[{ast.unparse(node.slice)}]") + found
+        node = node.value
+    return (node.id if isinstance(node, ast.Name) else ""), found

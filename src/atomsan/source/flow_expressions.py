@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable, Iterable
 from typing import Any, cast
 
+from atomsan.source.boxes import path
 from atomsan.source.effects import CALLS, FUNCTIONS, METHODS
 from atomsan.source.flow_facts import (
     KEYED,
@@ -137,7 +138,10 @@ class ExpressionFlow(FlowState):
         if found is None:
             return {}
         number = self._giving(found.value)
-        facts = {"shape": found.holds, "opposite": found.opposite}
+        facts: dict[str, Any] = {"shape": found.holds, "opposite": found.opposite}
+        name, part = path(found.value)
+        if name in self.caught:
+            facts["part"] = part
         return facts if number is None else {**facts, "of": number}
 
     def _giving(self, node: ast.AST) -> int | None:

@@ -106,6 +106,8 @@ class FlowState:
         """By variable that a function inside binds: the join of the calls that may do it."""
         self._free: dict[str, int] = {}
         self.boxes = Boxes((), bool, lambda node: None)
+        self.caught: set[str] = set()
+        """Variables that hold exceptions which were caught here, and nothing else."""
         self.functions: dict[str, set[str]] = {}
         """By name of a function inside: the variables that it binds."""
 

@@ -20,8 +20,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
+from atomsan.source.boxes import raised_parts
 from atomsan.source.flow_expressions import ExpressionFlow, changed_names
 from atomsan.source.flow_facts import OPERATORS, literal_text, operand_facts, pattern_form
 from atomsan.source.flow_graph import NOTHING, Values
@@ -325,6 +326,8 @@ class StatementFlow(ExpressionFlow):
                 number for number in raising if (self.graph.nodes[number] or {})["k"] in ("call", "raise")
             )
             self.store(node, node.name, self.join(raised))
+            if self.scope.bound.get(self.mangled(node.name)) == 2:  # it is bound, and unbound at the end
+                self.caught.add(node.name)
         self.block(node.body)
 
     def _with(self, node: ast.With | ast.AsyncWith) -> None:
@@ -394,7 +397,13 @@ class StatementFlow(ExpressionFlow):
 
     def _raise(self, node: ast.Raise) -> None:
         number = self.access("raise", node)
+        parts = raised_parts(node.exc, self.canonical, self.module.classes)
+        if parts:
+            self.boxes.makers.add(cast(ast.Call, node.exc))
         self.graph.flow(self.values([node.exc, node.cause]), number)
+        if parts:
+            facts = self.shape_facts(cast(ast.Call, node.exc).args[0])
+            cast(dict[str, Any], self.graph.nodes[number]).update(facts, parts=parts)
         self._exit(self.exits)
 
     def _exit(self, exits: list[tuple[int, ...]]) -> None:

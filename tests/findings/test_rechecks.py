@@ -301,3 +301,89 @@ def test_exception_of_another_call_is_not_the_value(tmp_path: Path) -> None:
     more = RAISING.format("Answer", "value").replace("raise", "return") + "\ndef fail():\n    raise Answer(None)\n"
     unit = caught("Answer", ".args[0]", ACT).replace("    ask()\n", "    ask()\n    fail()\n")
     assert whys(tmp_path, unit, more).isdisjoint(AGAIN)
+
+
+# ---- values that are passed down
+
+ACTING = """
+import functools
+
+def show(value):
+    pass
+
+class Doing:
+    def act({}):
+        if value is None:
+            turn()
+            with box.lock:
+                if box.made is None:
+                    box.made = 3
+    value = property(fset=act)
+
+    @staticmethod
+    def only(value, more=None):
+        doing.act(value)
+
+    def on(self, value):
+        self.act(value)
+
+doing = Doing()
+
+def make(is_missing):
+    if is_missing:
+        turn()
+        with box.lock:
+            if box.made is None:
+                box.made = 3
+"""
+ONE, THREE = "self, value", "self, one, value, more=None"
+
+
+@pytest.mark.parametrize(
+    ("passing", "parameters"),
+    [
+        ("doing.act(value)", ONE),
+        ("doing.act(value=value)", ONE),
+        ("doing.act(1, value)", THREE),
+        ("doing.act(more=box.lock, value=value, one=1)", THREE),
+        ("doing.value = value", ONE),
+        ("doing.only(value)", ONE),
+        ("doing.on(value)", ONE),
+        ("functools.partial(doing.act, value)()", ONE),
+        ("functools.partial(doing.act, 1)(value)", THREE),
+        ("functools.partial(doing.act, value=value)(1)", THREE),
+        ("later = functools.partial(doing.act, 1, value)\nlater()", THREE),
+        ("is_missing = value is None\nmake(is_missing)", ONE),
+        ("make(not (value is not None))", ONE),
+    ],
+)
+def test_value_may_be_passed_to_the_later_check(passing: str, parameters: str, tmp_path: Path) -> None:
+    assert whys(tmp_path, f"value = box.made\n{passing}", ACTING.format(parameters)) == AGAIN
+
+
+@pytest.mark.parametrize(
+    ("passing", "parameters"),
+    [
+        ("doing.act(value)\nother_box.made = value", ONE),
+        ("doing.act(value, None)", THREE),
+        ("doing.act(value, None)", "self, *values, value=None"),
+        ("doing.act(None, more=value)", "self, value, more=None"),
+        ("doing.only(None, value)", ONE),
+        ("functools.partial(doing.act, value)(None)", THREE),
+        ("later = functools.partial(doing.act, value)\nlater()\nshow(later)", ONE),
+        ("make(value is not True)", ONE),
+        ("make(not value)", ONE),
+        ("make([value])", ONE),
+        ("make(str(value))", ONE),
+    ],
+)
+def test_value_that_is_passed_as_something_else_is_not_checked_again(
+    passing: str, parameters: str, tmp_path: Path
+) -> None:
+    assert whys(tmp_path, f"value = box.made\n{passing}", ACTING.format(parameters)).isdisjoint(AGAIN)
+
+
+def test_value_that_is_passed_and_used_there_is_found(tmp_path: Path) -> None:
+    for use in ("other_box.made = value", "show(value)", "return value"):
+        more = ACTING.format(ONE).replace("    value = property", f"        {use}\n    value = property")
+        assert None in whys(tmp_path, "value = box.made\nother_box.x = doing.act(value)", more), use

@@ -120,56 +120,53 @@ class Rechecks:
         is_followed = False
         for level, hole in self._levels(first, later.around, later.site):
             is_followed = level.later is not None
-            for use in level.graph.uses(level.node):
-                if level.later is not None and _is_passed_over(level.graph, use, level.later):
-                    continue
-                if level.later is not None and _is_replaced(level.graph, use, level.later):
-                    continue
-                kind = level.graph.nodes[use].kind
-                if kind in LEAVING and level.later is None:
-                    continue  # followed by the next level
-                if use == level.later:
-                    inside = self._decided_inside(level.activation, later, hole, checks)
-                    if inside is None:
-                        return None
-                    found |= inside
-                    continue
-                shape = _leading(level, use, hole)
-                if shape is None or _does_more(level, use, checks):
-                    return None
-                found.add(shape)
+            decided = self._decided_at(level, hole, later, checks)
+            if decided is None:
+                return None
+            found |= decided
         return found if is_followed else None
 
-    def _decided_inside(
-        self, caller: Activation, later: Local, hole: _Shape, checks: Set[_Place]
-    ) -> set[_Shape] | None:
-        """The same for a value that is passed to the function that the later read is in."""
-        depth = next((i for i, one in enumerate(later.around) if caller.goes_on_in(one)), None)
-        if depth is None or depth + 1 >= len(later.around):
-            return None
-        callee = later.around[depth + 1]
-        graph = self._graphs.of(callee.function)
-        if graph is None:
-            return None
-        lead = self._lead(callee, later.around, later.site)
+    def _decided_at(self, level: _Level, hole: _Shape, later: Local, checks: Set[_Place]) -> set[_Shape] | None:
+        """The same for the uses of a value in one activation, and where that passes it on to the later read."""
         found: set[_Shape] = set()
-        parameter = self._only_parameter(callee, graph)
-        for use in () if parameter is None else graph.uses(parameter):
-            if lead is not None and _is_passed_over(graph, use, lead):
+        for use in level.graph.uses(level.node):
+            if level.later is None:
+                if level.graph.nodes[use].kind not in LEAVING:
+                    return None
+                continue  # followed by the next level
+            if _is_passed_over(level.graph, use, level.later) or _is_replaced(level.graph, use, level.later):
                 continue
-            level = _Level(callee, graph, parameter or 0, lead)
+            if use == level.later:
+                inside = self._decided_inside(level, hole, later, checks)
+                if not inside:
+                    return None
+                found |= inside
+                continue
             shape = _leading(level, use, hole)
             if shape is None or _does_more(level, use, checks):
                 return None
             found.add(shape)
-        return found or None
+        return found
 
-    def _only_parameter(self, callee: Activation, graph: FlowGraph) -> int | None:
-        """The one parameter that a value can be passed as, besides the object that a method is called on."""
-        passed = [number for number in graph.parameters if "index" in graph.nodes[number].facts]
-        if self._graphs.is_method(callee.function):
-            passed = [number for number in passed if graph.nodes[number].facts["index"] != 0]
-        return passed[0] if len(passed) == 1 else None
+    def _decided_inside(self, level: _Level, hole: _Shape, later: Local, checks: Set[_Place]) -> set[_Shape] | None:
+        """The same for a value that is passed to the function that the later read is in."""
+        depth = next((i for i, one in enumerate(later.around) if level.activation.goes_on_in(one)), len(later.around))
+        callee = later.around[depth + 1] if depth + 1 < len(later.around) else None
+        graph = self._graphs.of(callee.function) if callee else None
+        passed = _passed(level, hole)
+        lead = self._lead(callee, later.around, later.site) if callee else None
+        if callee is None or graph is None or lead is None or passed is None:
+            return None
+        found: set[_Shape] = set()
+        for at, shape in passed:
+            parameter = _parameter(graph, at, is_method=self._graphs.is_method(callee.function))
+            if parameter is None:
+                return None
+            decided = self._decided_at(_Level(callee, graph, parameter, lead), shape, later, checks)
+            if decided is None:
+                return None
+            found |= decided
+        return found
 
     def _levels(
         self, access: Local, later: Sequence[Activation], later_site: int = 0
@@ -235,6 +232,39 @@ def _is_exactly(level: _Level, giving: int, use: int) -> bool:
 
 def _condition(level: _Level, use: int, hole: _Shape) -> _Shape | None:
     return _shape(level, use, hole) if level.graph.nodes[use].kind == "cond" else None
+
+
+def _passed(level: _Level, hole: _Shape) -> list[tuple[int | str, _Shape]] | None:
+    """The arguments of the call to the later read that are the value, by position or name, or conditions on it.
+
+    None: it may be passed in other ways too.
+    """
+    graph, call = level.graph, level.later or 0
+    reached = graph.reached(level.node, explicit=True) | {level.node}
+    found: list[tuple[int | str, _Shape]] = []
+    exact: set[int] = set()
+    for at, giving, *shape in graph.nodes[call].facts.get("given", ()):
+        if giving in reached and _is_exactly(level, giving, call):
+            found.append((at, (_Shape(*shape) if shape else _VALUE).of(hole)))
+            exact.add(giving)
+    for source in {edge.to for edge in graph.into[call] if edge.how in EXPLICIT} & reached - exact:
+        facts = graph.nodes[source].facts
+        is_truth = "keys" in facts and "op" not in facts
+        if not is_truth and "wraps" not in facts:
+            return None
+    return found
+
+
+def _parameter(graph: FlowGraph, at: int | str, *, is_method: bool) -> int | None:
+    """The parameter that an argument is passed as. A method has the object that it is called on first."""
+    parameters = [number for number in graph.parameters if "index" in graph.nodes[number].facts]
+    facts = [graph.nodes[number].facts for number in parameters]
+    if any("many" in one for one in facts):
+        return None
+    if isinstance(at, int):
+        at += is_method and not any("static" in one for one in facts)
+    matching = (number for number, one in zip(parameters, facts, strict=True) if at in (one["index"], one["name"]))
+    return next(matching, None)
 
 
 def _leading(level: _Level, use: int, hole: _Shape) -> _Shape | None:

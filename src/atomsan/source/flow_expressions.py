@@ -25,6 +25,7 @@ from atomsan.source.scopes import ComprehensionNode
 
 _TESTED = (ast.Name, ast.Attribute, ast.Subscript)
 _IDENTITY = (ast.Is, ast.IsNot)
+_PARTIAL = "functools.partial"
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
@@ -47,7 +48,7 @@ class ExpressionFlow(FlowState):
         values = self.value(node.value)
         if self._is_stateless(node.value):
             return values
-        number = self.access("read", node)
+        number = self.access("read", node, **self.wrapping(self.boxes.has(node)))
         _multiline_attribute(self, number, node, node)
         self.receive(values, number)
         # the probe before the access looks a cached property up, and has the position of the object
@@ -68,7 +69,7 @@ class ExpressionFlow(FlowState):
 
     def _subscript(self, node: ast.Subscript) -> Values:
         values, keys = self.value(node.value), self.value(node.slice)
-        number = self.access("read", node)
+        number = self.access("read", node, **self.wrapping(self.boxes.has(node)))
         self.receive(values, number)
         self.graph.flow(keys, number, "k")
         return frozenset((number,))
@@ -345,9 +346,35 @@ class ExpressionFlow(FlowState):
                 found[place] = self._lambda(part, given)
         return found
 
+    def _given(self, node: ast.Call) -> dict[str, Any]:
+        """Where a call passes exactly what another node gives, or a condition on that: by position or name."""
+        function = node.func
+        calls = [node]
+        while True:
+            found = self.resolve(function) if isinstance(function, ast.Name) else function
+            if not isinstance(found, ast.Call) or self.canonical(found.func) != _PARTIAL or not found.args:
+                break
+            calls.insert(0, found)
+            function = found.args[0]
+        args = [arg for call in calls for arg in (call.args if call is node else call.args[1:])]
+        words = [word for call in calls for word in call.keywords]
+        if any(isinstance(arg, ast.Starred) for arg in args) or any(word.arg is None for word in words):
+            return {}
+        return self.given([*enumerate(args), *((word.arg or "", word.value) for word in words)])
+
+    def given(self, arguments: Iterable[tuple[int | str, ast.expr]]) -> dict[str, Any]:
+        """The nodes that give exactly what is passed, if that is known of all that is no literal."""
+        found = [(at, self.shape_facts(arg)) for at, arg in arguments if not isinstance(arg, ast.Constant)]
+        if not found or any("of" not in facts for _, facts in found):
+            return {}
+        known = [(at, facts["of"], facts["shape"], facts["opposite"]) for at, facts in found]
+        return {"given": [one[:2] if one[2] == "?" else one for one in known]}
+
     def _any_call(self, node: ast.Call, received: Values, name: str) -> Values:
         arguments = self._arguments(node)
-        number = self.access("call", node, name=name, **self.wrapping(node in self.boxes.makers))
+        is_partial = self.canonical(node.func) == _PARTIAL
+        facts = self.wrapping(is_partial or node in self.boxes.makers) | self._given(node)
+        number = self.access("call", node, name=name, **facts)
         _multiline_call(self, number, node)
         self.receive(received, number)
         self.graph.flow(NOTHING.union(*arguments), number)
@@ -451,6 +478,8 @@ class ExpressionFlow(FlowState):
         facts = stored_facts(target, value, self.resolve, self.canonical)
         if isinstance(target, ast.Subscript):
             facts["op"] = "__setitem__"
+        elif value is not None and target.attr in self.module.properties:
+            facts |= self.given([(0, value)])
         number = self.access("write", target, **facts, **self.wrapping(self.boxes.has(target)))
         if isinstance(target, ast.Attribute):
             _multiline_attribute(self, number, target, target)

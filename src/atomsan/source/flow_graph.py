@@ -139,5 +139,9 @@ class FlowGraph:
 
 
 def _numbered(facts: dict[str, Any], numbers: list[int]) -> dict[str, Any]:
-    """The facts of a node, with the number that another one has now."""
-    return {**facts, "of": numbers[facts["of"]]} if "of" in facts else facts
+    """The facts of a node, with the numbers that others have now."""
+    if "of" in facts:
+        facts = {**facts, "of": numbers[facts["of"]]}
+    if "given" in facts:
+        facts = {**facts, "given": [(at, numbers[of], *shape) for at, of, *shape in facts["given"]]}
+    return facts

@@ -33,6 +33,8 @@ class ModuleFlows:
             if isinstance(node, ast.ClassDef) and scope.parent is scopes.module and scopes.module.bound[node.name] == 1
         }
         """The classes of the module, by name."""
+        self.properties = {name for node in scopes.of if isinstance(node, ast.ClassDef) for name in _properties(node)}
+        """The names of attributes that have setters."""
         self._inside: dict[Scope, list[Scope]] = {}
         for scope in scopes.of.values():
             if scope.parent is not None:
@@ -47,6 +49,14 @@ class ModuleFlows:
         """Those that it binds."""
         names = {name for name in inner.nonlocals if inner.owner(name) is of}
         return names.union(*(self.rebound(scope, of) for scope in self._inside.get(inner, ())))
+
+
+def _properties(node: ast.ClassDef) -> Iterator[str]:
+    for part in node.body:
+        if isinstance(part, ast.Assign) and isinstance(part.value, ast.Call):
+            yield from (target.id for target in part.targets if isinstance(target, ast.Name))
+        elif isinstance(part, ast.FunctionDef) and part.decorator_list:
+            yield part.name
 
 
 class Loop:
@@ -278,7 +288,7 @@ class FlowState:
             )
 
     def wrapping(self, is_wrapping: bool) -> dict[str, Any]:
-        """The fact that a node only puts values into a box."""
+        """The fact that a node only puts values into a box, or takes them out."""
         return {"wraps": True} if is_wrapping else {}
 
     def resolve_parts(self, node: ast.expr) -> ast.expr | str | None:
@@ -298,11 +308,15 @@ class FlowState:
             return latest
         return self._bindings.get(name) or self._order.get(name)
 
-    def parameters(self, arguments: ast.arguments) -> None:
+    def parameters(self, arguments: ast.arguments, *, is_static: bool) -> None:
         everything = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
         for index, argument in enumerate([*everything, arguments.vararg, arguments.kwarg]):
             if argument is not None:
                 facts = {"k": "param", "s": -1, "l": (), "arms": (), "name": argument.arg, "index": index}
+                if argument in (arguments.vararg, arguments.kwarg):
+                    facts["many"] = True
+                if is_static:
+                    facts["static"] = True
                 name = self.mangled(argument.arg)
                 number = self.graph.add(facts, ())
                 if index or argument.arg not in OWN:

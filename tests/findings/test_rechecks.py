@@ -387,3 +387,54 @@ def test_value_that_is_passed_and_used_there_is_found(tmp_path: Path) -> None:
     for use in ("other_box.made = value", "show(value)", "return value"):
         more = ACTING.format(ONE).replace("    value = property", f"        {use}\n    value = property")
         assert None in whys(tmp_path, "value = box.made\nother_box.x = doing.act(value)", more), use
+
+
+# ---- conditions with parameters
+
+
+def limited(first: str, again: str, between: str = "") -> str:
+    lines = [
+        "number = box.x",
+        f"if {first}:",
+        "    turn()",
+        *([f"    {between}"] if between else []),
+        "    with box.lock:",
+    ]
+    body = "\n".join([*lines, f"        if {again}:", "            box.x = 7"])
+    return function(body).replace("work()", "work(goal, top=100)")
+
+
+def judged(directory: Path, more: str) -> set[str | None]:
+    report = staged(directory, "other_box.y = work(5)", "with box.lock:\n    box.x += 1", more)
+    return {one.why for one in (*report.findings, *report.suspects, *report.notes)}
+
+
+@pytest.mark.parametrize(
+    ("first", "again"), [("number < goal", "box.x < goal"), ("goal > number", "not box.x >= goal")]
+)
+def test_value_may_be_compared_with_a_parameter(first: str, again: str, tmp_path: Path) -> None:
+    assert judged(tmp_path, limited(first, again)) == AGAIN
+
+
+@pytest.mark.parametrize(
+    ("again", "between"),
+    [("box.x < top", ""), ("box.x <= goal", ""), ("box.x < goal", "goal = 100"), ("box.x < goal", "goal += top")],
+)
+def test_other_parameter_is_another_condition(again: str, between: str, tmp_path: Path) -> None:
+    assert None in judged(tmp_path, limited("number < goal", again, between))
+
+
+def test_parameter_of_another_call_is_another_condition(tmp_path: Path) -> None:
+    more = """
+    def work(goal, is_first=True):
+        if is_first:
+            number = box.x
+            if number < goal:
+                turn()
+                work(100, False)
+        else:
+            with box.lock:
+                if box.x < goal:
+                    box.x = 7
+    """
+    assert None in judged(tmp_path, more)

@@ -215,7 +215,9 @@ def _shape(level: _Level, use: int, hole: _Shape) -> _Shape | None:
     facts = level.graph.nodes[use].facts
     if "shape" not in facts or "of" not in facts or not _is_exactly(level, facts["of"], use):
         return None
-    return _Shape(str(facts["shape"]), str(facts["opposite"])).of(hole)
+    # a parameter is the same in one activation only
+    shape, opposite = (str(facts[fact]).replace("#", f"#{level.activation.since}:") for fact in ("shape", "opposite"))
+    return _Shape(shape, opposite).of(hole)
 
 
 def _is_exactly(level: _Level, giving: int, use: int) -> bool:
@@ -244,6 +246,8 @@ def _passed(level: _Level, hole: _Shape) -> list[tuple[int | str, _Shape]] | Non
     found: list[tuple[int | str, _Shape]] = []
     exact: set[int] = set()
     for at, giving, *shape in graph.nodes[call].facts.get("given", ()):
+        if any("#" in one for one in shape):
+            return None  # a condition on a parameter too
         if giving in reached and _is_exactly(level, giving, call):
             found.append((at, (_Shape(*shape) if shape else _VALUE).of(hole)))
             exact.add(giving)

@@ -135,7 +135,7 @@ class ExpressionFlow(FlowState):
 
     def shape_facts(self, node: ast.expr | None) -> dict[str, Any]:
         """The condition on one value that an expression is, and the node (`of`) that gives exactly this value."""
-        found = None if node is None else condition_shape(node, self.resolve_parts)
+        found = None if node is None else condition_shape(node, self.resolve_parts, self.fixed)
         if found is None:
             return {}
         number = self._giving(found.value)

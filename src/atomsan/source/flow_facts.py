@@ -187,13 +187,27 @@ class Shape(NamedTuple):
     value: ast.AST
 
 
-def condition_shape(node: ast.expr, resolve: Resolve) -> Shape | None:
-    """What a condition is, if it is on one value. That a key is in a container counts as one."""
-    shape, opposite = (_shape(node, resolve, negated=negated) for negated in (False, True))
-    return None if shape is None or opposite is None else Shape(shape[0], opposite[0], shape[1])
+Fixed = Callable[[ast.AST], str | None]
+"""Of a parameter that is never bound to anything else: a name for it."""
 
 
-def _shape(node: ast.expr, resolve: Resolve, *, negated: bool) -> tuple[str, ast.AST] | None:
+def condition_shape(node: ast.expr, resolve: Resolve, fixed: Fixed) -> Shape | None:
+    """What a condition is, if it is on one value. That a key is in a container counts as one.
+
+    That value may be compared with parameters that the function does not change: `? < #1`.
+    """
+    for known in (_nothing, fixed):
+        shape, opposite = (_shape(node, resolve, known, negated=negated) for negated in (False, True))
+        if shape is not None and opposite is not None:
+            return Shape(shape[0], opposite[0], shape[1])
+    return None
+
+
+def _nothing(node: ast.AST) -> str | None:
+    return None
+
+
+def _shape(node: ast.expr, resolve: Resolve, fixed: Fixed, *, negated: bool) -> tuple[str, ast.AST] | None:
     leaves: list[ast.AST] = []
 
     def value(part: ast.AST) -> str:
@@ -204,9 +218,11 @@ def _shape(node: ast.expr, resolve: Resolve, *, negated: bool) -> tuple[str, ast
             return f"{OPERATORS[type(part.op)]}{value(part.operand)}"
         if isinstance(part, ast.BinOp):
             return f"({value(part.left)} {OPERATORS[type(part.op)]} {value(part.right)})"
-        # of `a and b`, of a chain of comparisons and the like it is not known which part decides
-        leaves.extend([part] if isinstance(part, _VALUES) else [part, part])
-        return "?"
+        name = fixed(part)
+        if name is None:
+            # of `a and b`, of a chain of comparisons and the like it is not known which part decides
+            leaves.extend([part] if isinstance(part, _VALUES) else [part, part])
+        return name or "?"
 
     def shape(part: ast.expr, *, negated: bool) -> str:
         part = _resolved(part, resolve)

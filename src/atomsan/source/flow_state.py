@@ -295,6 +295,15 @@ class FlowState:
         """Resolves parts of boxes too."""
         return self.boxes.part(node) or self._resolve(node)
 
+    def fixed(self, node: ast.AST) -> str | None:
+        """A name for a parameter that is never bound to anything else."""
+        if not isinstance(node, ast.Name) or self._owner(self.mangled(node.id)) is not self.scope:
+            return None
+        name = self.mangled(node.id)
+        found = self._order.get(name, "")
+        is_changed = self.scope.bound.get(name) != 1 or name in self.scope.rebound
+        return None if is_changed or not found.startswith("#") else found
+
     @property
     def resolve(self) -> Resolve:
         return self._resolve

@@ -158,8 +158,9 @@ class Rules:
         )
 
     def _is_guarded(self, turn: Turn, event: int) -> bool:
-        """Whether a lock that the others hold was taken after the first access, and is held at an event."""
-        others = set(turn.after.locks or ()) & set(turn.before.locks or ())
+        """Whether a lock that the others write under was taken after the first access, and is held at an event."""
+        writers = [step for step in (turn.after, turn.before) if step.op != "read"]
+        others = set.intersection(*(set(step.locks or ()) for step in writers or (turn.after,)))
         holds = self._around.holds.get(event, ())
         return any(hold.since > turn.leaves.number and hold.lock in others for hold in holds)
 

@@ -438,3 +438,12 @@ def test_parameter_of_another_call_is_another_condition(tmp_path: Path) -> None:
                     box.x = 7
     """
     assert None in judged(tmp_path, more)
+
+
+def test_container_in_a_global_variable_may_be_checked_again(tmp_path: Path) -> None:
+    again = "if not jobs:\n    return False\nturn()\nwith box.lock:\n    if not {}:\n        return False\n"
+    for checked, is_same in (("jobs", True), ("others", False)):
+        more = "jobs, others = [1], []\n" + function(again.format(checked) + "    jobs.pop()\nreturn True")
+        report = staged(tmp_path, "other_box.x = work()", "with box.lock:\n    jobs.append(2)", more)
+        judged = {one.why for one in (*report.findings, *report.suspects, *report.notes)}
+        assert (judged == AGAIN) is is_same

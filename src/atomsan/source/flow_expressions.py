@@ -149,7 +149,8 @@ class ExpressionFlow(FlowState):
         number = self.module.nodes.get(node)
         if number is None and isinstance(node, ast.Name):
             values = self.values_of(self.mangled(node.id))
-            number = next(iter(values)) if len(values) == 1 else None
+            # of a global that nobody binds again only its truth is read
+            number = next(iter(values)) if len(values) == 1 else None if values else self.module.taps.get(node)
         return number if number is not None and self.graph.nodes[number] is not None else None
 
     def _bool_op(self, node: ast.BoolOp, *, is_tested: bool = False) -> Values:

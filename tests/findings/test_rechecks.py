@@ -447,3 +447,75 @@ def test_container_in_a_global_variable_may_be_checked_again(tmp_path: Path) -> 
         report = staged(tmp_path, "other_box.x = work()", "with box.lock:\n    jobs.append(2)", more)
         judged = {one.why for one in (*report.findings, *report.suspects, *report.notes)}
         assert (judged == AGAIN) is is_same
+
+
+# ---- conditions on several values
+
+
+def both(first: str, again: str) -> str:
+    return f"""
+    box.y = box.names = 9
+    def work(price, self=box):
+        if {first}:
+            turn()
+            with self.lock:
+                if {again}:
+                    self.x = 7
+    """
+
+
+def unless(first: str, again: str) -> str:
+    return f"""
+    def work(price, self=box):
+        if {first}:
+            return False
+        turn()
+        with self.lock:
+            if {again}:
+                return False
+            self.x = 7
+            return True
+    """
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        both("self.made is None and self.x < price", "self.made is None and self.x < price"),
+        both("self.made is None and self.x < price", "not self.x >= price and self.made is None"),
+        both("not (self.made or self.x >= price)", "not self.made and self.x < price"),
+        both("self.x < price", "self.made is None and self.x < price"),
+        both("self.x < self.y", "self.x < self.y"),
+        both("self.made is None and self.x < self.y", "self.made is None and self.y > self.x"),
+        unless("self.made or self.x >= price", "self.made or self.x >= price"),
+        unless("self.x >= price", "self.made or self.x >= price"),
+    ],
+)
+def test_condition_may_be_on_several_values(more: str, tmp_path: Path) -> None:
+    assert judged(tmp_path, more) == AGAIN
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        both("self.x < price", "self.made is None or self.x < price"),
+        both("self.x < price", "self.x < price or self.made is None"),
+        both("self.x < price or self.made", "self.x < price or self.made is None"),
+        both("self.made is None and self.x < price", "self.made is None"),
+        both("self.made is None and self.x < price", "self.made is None and (self.x < price or self.y)"),
+        both("self.x < self.y", "self.x < self.names"),
+        both("self.x < self.y", "self.x <= self.y"),
+        both("self.x < price and self.items is not None", "self.x < price + 1 and self.items is not None"),
+        unless("self.made or self.x >= price", "self.made and self.x >= price"),
+        both("self.x < price and not self.items.append(1)", "self.x < price"),
+    ],
+)
+def test_other_condition_on_several_values_is_found(more: str, tmp_path: Path) -> None:
+    assert None in judged(tmp_path, more)
+
+
+def test_result_that_is_the_first_or_the_later_value_is_found(tmp_path: Path) -> None:
+    body = "value, later = box.made, None\n" + FIRST.replace("box.made", "value")
+    body += "        later = box.made\n        if later is None:\n            box.made = 3\nreturn {}"
+    for result in ("value or later", "value if later is None else later", "(value, later)"):
+        assert None in whys(tmp_path, "other_box.x = work()", function(body.format(result))), result

@@ -26,7 +26,7 @@ _HOLE = "?"
 
 
 class _Shape(NamedTuple):
-    """A condition on one value, which is written as `?`, and its opposite."""
+    """A condition on one value, which is written as `?`, and its opposite. Empty: nothing is known of the value."""
 
     holds: str
     opposite: str
@@ -68,7 +68,7 @@ _Place = tuple[int, int]
 class _Check(NamedTuple):
     """A condition on the later read, such that something is done only if it holds."""
 
-    acting: _Shape
+    acting: str
     function: int
     node: int
 
@@ -80,7 +80,7 @@ class Rechecks:
     def is_checked_again(self, first: Local, later: Local) -> bool:
         """Whether what was read first only decides, by a condition that the later read of the location decides too."""
         checks = list(self._checks(later))
-        wanted = {check.acting for check in checks}
+        wanted = {check.acting for check in checks if check.acting}
         decided = self._decided(first, later, {(check.function, check.node) for check in checks}) if wanted else None
         if decided is None:
             return False
@@ -107,16 +107,16 @@ class Rechecks:
             for use in level.graph.uses(level.node):
                 shape = _condition(level, use, hole)
                 condition = level.graph.nodes[use]
-                if shape is None or level.activation.function is None:
+                if shape is None or level.activation.function is None or "joins" in condition.facts:
                     continue
                 if _only_leaves(level.graph, condition):
-                    yield _Check(shape.negated(), level.activation.function, use)
+                    yield _Check(shape.opposite, level.activation.function, use)
                 elif not _changes(level.graph, condition.facts.get("branch", -1), 1):
-                    yield _Check(shape, level.activation.function, use)
+                    yield _Check(shape.holds, level.activation.function, use)
 
-    def _decided(self, first: Local, later: Local, checks: Set[_Place]) -> set[_Shape] | None:
+    def _decided(self, first: Local, later: Local, checks: Set[_Place]) -> set[str] | None:
         """The conditions on what was read first that lead to the later read. None: it is used for more than that."""
-        found: set[_Shape] = set()
+        found: set[str] = set()
         is_followed = False
         for level, hole in self._levels(first, later.around, later.site):
             is_followed = level.later is not None
@@ -126,9 +126,9 @@ class Rechecks:
             found |= decided
         return found if is_followed else None
 
-    def _decided_at(self, level: _Level, hole: _Shape, later: Local, checks: Set[_Place]) -> set[_Shape] | None:
+    def _decided_at(self, level: _Level, hole: _Shape, later: Local, checks: Set[_Place]) -> set[str] | None:
         """The same for the uses of a value in one activation, and where that passes it on to the later read."""
-        found: set[_Shape] = set()
+        found: set[str] = set()
         for use in level.graph.uses(level.node):
             if level.later is None:
                 if level.graph.nodes[use].kind not in LEAVING:
@@ -142,13 +142,17 @@ class Rechecks:
                     return None
                 found |= inside
                 continue
+            if _does_more(level, use, checks):
+                return None
+            if _is_part_of_test(level, use):
+                continue  # the whole test comes too
             shape = _leading(level, use, hole)
-            if shape is None or _does_more(level, use, checks):
+            if not shape:
                 return None
             found.add(shape)
         return found
 
-    def _decided_inside(self, level: _Level, hole: _Shape, later: Local, checks: Set[_Place]) -> set[_Shape] | None:
+    def _decided_inside(self, level: _Level, hole: _Shape, later: Local, checks: Set[_Place]) -> set[str] | None:
         """The same for a value that is passed to the function that the later read is in."""
         depth = next((i for i, one in enumerate(later.around) if level.activation.goes_on_in(one)), len(later.around))
         callee = later.around[depth + 1] if depth + 1 < len(later.around) else None
@@ -157,7 +161,7 @@ class Rechecks:
         lead = self._lead(callee, later.around, later.site) if callee else None
         if callee is None or graph is None or lead is None or passed is None:
             return None
-        found: set[_Shape] = set()
+        found: set[str] = set()
         for at, shape in passed:
             parameter = _parameter(graph, at, is_method=self._graphs.is_method(callee.function))
             if parameter is None:
@@ -215,9 +219,7 @@ def _shape(level: _Level, use: int, hole: _Shape) -> _Shape | None:
     facts = level.graph.nodes[use].facts
     if "shape" not in facts or "of" not in facts or not _is_exactly(level, facts["of"], use):
         return None
-    # a parameter is the same in one activation only
-    shape, opposite = (str(facts[fact]).replace("#", f"#{level.activation.since}:") for fact in ("shape", "opposite"))
-    return _Shape(shape, opposite).of(hole)
+    return _Shape(*(_in_activation(level, str(facts[fact])) for fact in ("shape", "opposite"))).of(hole)
 
 
 def _is_exactly(level: _Level, giving: int, use: int) -> bool:
@@ -233,7 +235,21 @@ def _is_exactly(level: _Level, giving: int, use: int) -> bool:
 
 
 def _condition(level: _Level, use: int, hole: _Shape) -> _Shape | None:
-    return _shape(level, use, hole) if level.graph.nodes[use].kind == "cond" else None
+    facts = level.graph.nodes[use].facts
+    if level.graph.nodes[use].kind != "cond":
+        return None
+    if "views" not in facts:
+        return _shape(level, use, hole)
+    reached = level.graph.reached(level.node, explicit=True) | {level.node}
+    found = [view for view in facts["views"] if view[0] in reached or _is_exactly(level, view[0], use)]
+    if len(found) != 1 or not _is_exactly(level, found[0][0], use):
+        return None
+    return _Shape(*(_in_activation(level, shape or "") for shape in found[0][1:])).of(hole)
+
+
+def _in_activation(level: _Level, shape: str) -> str:
+    """A condition with the parameters that it names: they are the same in one activation only."""
+    return shape.replace("#", f"#{level.activation.since}:")
 
 
 def _passed(level: _Level, hole: _Shape) -> list[tuple[int | str, _Shape]] | None:
@@ -271,16 +287,23 @@ def _parameter(graph: FlowGraph, at: int | str, *, is_method: bool) -> int | Non
     return next(matching, None)
 
 
-def _leading(level: _Level, use: int, hole: _Shape) -> _Shape | None:
-    """A condition, such that it holds where the later read is come to. None: it is no condition for that."""
+def _leading(level: _Level, use: int, hole: _Shape) -> str | None:
+    """A condition, such that it holds where the later read is come to. None or empty: it is no condition for that."""
     shape = _condition(level, use, hole)
     if shape is None or level.later is None:
         return None
-    branch = level.graph.nodes[use].facts.get("branch", -1)
+    facts = level.graph.nodes[use].facts
+    branch = facts.get("branch", -1)
     arm = level.graph.nodes[level.later].arms.get(branch)
     if arm is None:
-        return shape.negated() if _exits(level.graph, branch, 0) else None
-    return shape if arm == 0 else shape.negated()
+        return shape.opposite if _exits(level.graph, branch, 0) else None
+    return shape.holds if facts.get("joins", "or" if arm else "and") == "and" else shape.opposite
+
+
+def _is_part_of_test(level: _Level, use: int) -> bool:
+    """Whether a condition is a part of one that is tested as a whole, before the later read."""
+    facts = level.graph.nodes[use].facts
+    return bool(facts.get("tested")) and facts["branch"] not in level.graph.nodes[level.later or 0].arms
 
 
 def _does_more(level: _Level, condition: int, checks: Set[_Place]) -> bool:

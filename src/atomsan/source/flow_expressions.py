@@ -15,6 +15,7 @@ from atomsan.source.flow_facts import (
     READ_ONLY,
     condition_form,
     condition_shape,
+    condition_views,
     is_fresh,
     stored_facts,
 )
@@ -128,10 +129,19 @@ class ExpressionFlow(FlowState):
         self.graph.call_at(control[0], around)
         return control
 
-    def decided(self, values: Values, form: str, branch: int, test: ast.expr | None = None) -> tuple[int, ...]:
-        number = self.node("cond", None, form=form, branch=branch, **self.shape_facts(test))
+    def decided(
+        self, values: Values, form: str, branch: int, test: ast.expr | None = None, **facts: Any
+    ) -> tuple[int, ...]:
+        facts |= self.shape_facts(test) or self._view_facts(test)
+        number = self.node("cond", None, form=form, branch=branch, **facts)
         self.graph.flow(values, number)
         return (number,)
+
+    def _view_facts(self, node: ast.expr | None) -> dict[str, Any]:
+        """What a condition on several values says of each, with the nodes that give exactly these."""
+        views = [] if node is None else condition_views(node, self.resolve_parts, self.term)
+        found = [(self._giving(view.value), view.holds, view.opposite) for view in views]
+        return {"views": found} if found and all(number is not None for number, _, _ in found) else {}
 
     def shape_facts(self, node: ast.expr | None) -> dict[str, Any]:
         """The condition on one value that an expression is, and the node (`of`) that gives exactly this value."""
@@ -139,6 +149,8 @@ class ExpressionFlow(FlowState):
         if found is None:
             return {}
         number = self._giving(found.value)
+        if number is None and not isinstance(found.value, ast.Name):
+            return {}
         facts: dict[str, Any] = {"shape": found.holds, "opposite": found.opposite}
         name, part = path(found.value)
         if name in self.caught:
@@ -165,7 +177,8 @@ class ExpressionFlow(FlowState):
                 truth = self._truth(part, found) if is_tested or not is_last else found
                 values |= truth if is_tested else found
                 if not is_last:
-                    control = self.decided(truth, condition_form(part, self.resolve), branch, part)
+                    facts = {"joins": "and" if isinstance(node.op, ast.And) else "or", "tested": is_tested}
+                    control = self.decided(truth, condition_form(part, self.resolve), branch, part, **facts)
                     self.graph.call_at(control[0], node)
         self.merge([before, self.variables], (), since)
         return self.join(values, control)

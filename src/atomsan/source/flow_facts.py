@@ -188,7 +188,7 @@ class Shape(NamedTuple):
 
 
 Fixed = Callable[[ast.AST], str | None]
-"""Of a parameter that is never bound to anything else: a name for it."""
+"""Of an expression that is the same in the whole call of the function: a name for it."""
 
 
 def condition_shape(node: ast.expr, resolve: Resolve, fixed: Fixed) -> Shape | None:
@@ -196,24 +196,69 @@ def condition_shape(node: ast.expr, resolve: Resolve, fixed: Fixed) -> Shape | N
 
     That value may be compared with parameters that the function does not change: `? < #1`.
     """
-    for known in (_nothing, fixed):
-        shape, opposite = (_shape(node, resolve, known, negated=negated) for negated in (False, True))
-        if shape is not None and opposite is not None:
-            return Shape(shape[0], opposite[0], shape[1])
-    return None
+    return _one_shape(node, resolve, _nothing) or _one_shape(node, resolve, fixed)
+
+
+def condition_views(node: ast.expr, resolve: Resolve, term: Fixed) -> list[View]:
+    """What a condition on several values says of each of them, the others being the same. Empty: that is not known."""
+    node, is_negated = _without_not(node)
+    if not isinstance(node, ast.BoolOp):
+        return _views_of_part(node, resolve, term, is_negated)
+    is_all = isinstance(node.op, ast.And) is not is_negated
+    found: list[View] = []
+    for part in node.values:
+        inner, is_inner_negated = _without_not(part)
+        views = [] if isinstance(inner, ast.BoolOp) else _views_of_part(inner, resolve, term, is_inner_negated)
+        if not views:
+            return []
+        turned = [View(one.value, one.opposite, one.holds) if is_negated else one for one in views]
+        found += [one._replace(opposite=None) if is_all else one._replace(holds=None) for one in turned]
+    return found
+
+
+class View(NamedTuple):
+    """What is known of one value if a condition holds, and if it does not; None for nothing."""
+
+    value: ast.AST
+    holds: str | None
+    opposite: str | None
+
+
+def _without_not(node: ast.expr) -> tuple[ast.expr, bool]:
+    is_negated = False
+    while isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        node, is_negated = node.operand, not is_negated
+    return node, is_negated
+
+
+def _views_of_part(node: ast.expr, resolve: Resolve, term: Fixed, is_negated: bool) -> list[View]:
+    found: list[View] = []
+    for leaf in _shape(node, resolve, _nothing, negated=False)[1]:
+        shape = _one_shape(node, resolve, lambda other, leaf=leaf: None if other is leaf else term(other))  # type: ignore[misc]
+        holds, opposite = (shape.holds, shape.opposite) if shape else (None, None)
+        found.append(View(leaf, opposite, holds) if is_negated else View(leaf, holds, opposite))
+    return found
+
+
+def _one_shape(node: ast.expr, resolve: Resolve, fixed: Fixed) -> Shape | None:
+    shape, leaves = _shape(node, resolve, fixed, negated=False)
+    opposite, _ = _shape(node, resolve, fixed, negated=True)
+    is_known = len(leaves) == 1 and max(len(shape), len(opposite)) <= _LONGEST_FORM
+    return Shape(shape, opposite, leaves[0]) if is_known else None
 
 
 def _nothing(node: ast.AST) -> str | None:
     return None
 
 
-def _shape(node: ast.expr, resolve: Resolve, fixed: Fixed, *, negated: bool) -> tuple[str, ast.AST] | None:
+def _shape(node: ast.expr, resolve: Resolve, fixed: Fixed, *, negated: bool) -> tuple[str, list[ast.AST]]:
+    """A condition, with `?` for the values that it is on, and these values."""
     leaves: list[ast.AST] = []
 
     def value(part: ast.AST) -> str:
         part = _resolved(part, resolve) if isinstance(part, ast.expr) else part
         if isinstance(part, ast.Constant):
-            return repr(part.value)[:_LONGEST_LITERAL]
+            return repr(part.value)
         if isinstance(part, ast.UnaryOp) and not isinstance(part.op, ast.Not):
             return f"{OPERATORS[type(part.op)]}{value(part.operand)}"
         if isinstance(part, ast.BinOp):
@@ -243,8 +288,7 @@ def _shape(node: ast.expr, resolve: Resolve, fixed: Fixed, *, negated: bool) -> 
         shown = value(part)
         return f"not {shown}" if negated else shown
 
-    found = shape(node, negated=negated)
-    return (found[:_LONGEST_FORM], leaves[0]) if len(leaves) == 1 else None
+    return shape(node, negated=negated), leaves
 
 
 def _sentinel(node: ast.expr) -> str | None:

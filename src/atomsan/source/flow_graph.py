@@ -142,6 +142,8 @@ def _numbered(facts: dict[str, Any], numbers: list[int]) -> dict[str, Any]:
     """The facts of a node, with the numbers that others have now."""
     if "of" in facts:
         facts = {**facts, "of": numbers[facts["of"]]}
+    if "views" in facts:
+        facts = {**facts, "views": [(numbers[of], *shape) for of, *shape in facts["views"]]}
     if "given" in facts:
         facts = {**facts, "given": [(at, numbers[of], *shape) for at, of, *shape in facts["given"]]}
     return facts

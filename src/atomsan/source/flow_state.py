@@ -304,6 +304,13 @@ class FlowState:
         is_changed = self.scope.bound.get(name) != 1 or name in self.scope.rebound
         return None if is_changed or not found.startswith("#") else found
 
+    def term(self, node: ast.AST) -> str | None:
+        """A name for such a parameter, or for an attribute of it, which is a location of its own."""
+        if isinstance(node, ast.Attribute):
+            fixed = self.fixed(node.value)
+            return fixed and f"{fixed}.{node.attr}"
+        return self.fixed(node)
+
     @property
     def resolve(self) -> Resolve:
         return self._resolve

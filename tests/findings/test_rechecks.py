@@ -71,7 +71,7 @@ def test_result_of_the_first_check_alone_is_found(name: str, tmp_path: Path) -> 
     "body",
     [
         FIRST + "        if box.made is None:\n            box.made = 3\n        box.x = 3",
-        FIRST + "        if box.made is None:\n            box.made = 3\n    box.x += 3",
+        FIRST + "        if box.made is None:\n            box.made = 3\n    box.x *= 3",
         FIRST + "        box.x = 3\n        if box.made is None:\n            box.made = 3",
         FIRST + "        if box.made is None:\n            box.made = 3\n        else:\n            box.x = 3",
         FIRST + "        if box.made is None:\n            box.made = 3\n    return 'made'\nreturn 'had'",
@@ -97,6 +97,19 @@ def test_what_the_first_check_alone_decides_is_found(body: str, tmp_path: Path) 
 )
 def test_results_may_be_literals(body: str, tmp_path: Path) -> None:
     assert whys(tmp_path, "other_box.x = work()", function(body)) == AGAIN
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        FIRST + "        box.x += 1\n        if box.made is None:\n            box.made = 3",
+        FIRST + "        if box.made is None:\n            box.made = 3\n        else:\n            box.x += 1",
+        "if box.made is not None:\n    return\nbox.x += 1\nturn()\nwith box.lock:\n"
+        "    if box.made is None:\n        box.made = 3",
+    ],
+)
+def test_what_the_first_check_alone_counts_makes_a_suspect(body: str, tmp_path: Path) -> None:
+    assert whys(tmp_path, "other_box.x = work()", function(body)) == {reasons.CHECKED_AND_COUNTED.why}
 
 
 # ---- values that are kept in boxes

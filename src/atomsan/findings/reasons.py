@@ -64,6 +64,9 @@ FORGOTTEN = _suspect(
 CHECKED_UNLOCKED = _suspect(
     "the same condition is checked again before it counts, but not all who write hold a lock there"
 )
+CHECKED_AND_COUNTED = _suspect(
+    "the same condition is checked again under the lock, but something is counted by the first check alone"
+)
 
 # Of what is among the suspects as long as nobody knows better.
 UNDECIDED = _suspect("the check was stopped before it was known whether it counts")

@@ -74,8 +74,11 @@ class _Check(NamedTuple):
 
 
 class Rechecks:
-    def __init__(self, graphs: FlowGraphs) -> None:
+    """With `may_count`, a number may be added to something, whichever check it rests on: that is no proof any more."""
+
+    def __init__(self, graphs: FlowGraphs, *, may_count: bool = False) -> None:
         self._graphs = graphs
+        self._is_change = _is_more_than_a_count if may_count else _is_change
 
     def is_checked_again(self, first: Local, later: Local) -> bool:
         """Whether what was read first only decides, by a condition that the later read of the location decides too."""
@@ -111,7 +114,7 @@ class Rechecks:
                     continue
                 if _only_leaves(level.graph, condition):
                     yield _Check(shape.opposite, level.activation.function, use)
-                elif not _changes(level.graph, condition.facts.get("branch", -1), 1):
+                elif not self._changes(level.graph, condition.facts.get("branch", -1), 1):
                     yield _Check(shape.holds, level.activation.function, use)
 
     def _decided(self, first: Local, later: Local, checks: Set[_Place]) -> set[str] | None:
@@ -142,7 +145,7 @@ class Rechecks:
                     return None
                 found |= inside
                 continue
-            if _does_more(level, use, checks):
+            if self._does_more(level, use, checks):
                 return None
             if _is_part_of_test(level, use):
                 continue  # the whole test comes too
@@ -151,6 +154,21 @@ class Rechecks:
                 return None
             found.add(shape)
         return found
+
+    def _does_more(self, level: _Level, condition: int, checks: Set[_Place]) -> bool:
+        """Whether a condition alone decides on something, besides whether it is checked again."""
+        graph, function = level.graph, level.activation.function or 0
+        for number, node in enumerate(graph.nodes):
+            deciding = {edge.to for edge in graph.into[number] if edge.how == CONTROL}
+            if condition not in deciding or any((function, one) in checks for one in deciding) or number == level.later:
+                continue
+            is_result = node.kind == "return" and "literal" in node.facts and not _is_only_result(graph, node)
+            if (is_result or self._is_change(node)) and not _is_passed_over(graph, number, level.later or 0):
+                return True
+        return False
+
+    def _changes(self, graph: FlowGraph, branch: int, arm: int) -> bool:
+        return any(self._is_change(node) for node in graph.nodes if node.arms.get(branch) == arm)
 
     def _decided_inside(self, level: _Level, hole: _Shape, later: Local, checks: Set[_Place]) -> set[str] | None:
         """The same for a value that is passed to the function that the later read is in."""
@@ -306,19 +324,6 @@ def _is_part_of_test(level: _Level, use: int) -> bool:
     return bool(facts.get("tested")) and facts["branch"] not in level.graph.nodes[level.later or 0].arms
 
 
-def _does_more(level: _Level, condition: int, checks: Set[_Place]) -> bool:
-    """Whether a condition alone decides on something, besides whether it is checked again."""
-    graph, function = level.graph, level.activation.function or 0
-    for number, node in enumerate(graph.nodes):
-        deciding = {edge.to for edge in graph.into[number] if edge.how == CONTROL}
-        if condition not in deciding or any((function, one) in checks for one in deciding) or number == level.later:
-            continue
-        is_result = node.kind == "return" and "literal" in node.facts and not _is_only_result(graph, node)
-        if (is_result or _is_change(node)) and not _is_passed_over(graph, number, level.later or 0):
-            return True
-    return False
-
-
 def _is_only_result(graph: FlowGraph, result: Node) -> bool:
     results = {node.facts.get("literal") for node in graph.nodes if node.kind == "return"}
     return results == {result.facts["literal"]}
@@ -368,9 +373,10 @@ def _acts(graph: FlowGraph, branch: int, arm: int) -> bool:
     return any(node.kind in ("write", "update", "call") and not node.passes_on for node in nodes)
 
 
-def _changes(graph: FlowGraph, branch: int, arm: int) -> bool:
-    return any(_is_change(node) for node in graph.nodes if node.arms.get(branch) == arm)
-
-
 def _is_change(node: Node) -> bool:
     return node.kind in ("write", "update") and "wraps" not in node.facts
+
+
+def _is_more_than_a_count(node: Node) -> bool:
+    is_count = node.kind == "update" and node.facts.get("operator") in ("+", "-")
+    return _is_change(node) and not (is_count and node.facts.get("operand") == "number")

@@ -17,6 +17,7 @@ from atomsan.findings.reasons import (
     ACROSS,
     APPENDS,
     CHECKED_AGAIN,
+    CHECKED_AND_COUNTED,
     CHECKED_UNLOCKED,
     COLLECTED,
     ENTRY_LOOP,
@@ -59,6 +60,7 @@ class Rules:
         self._ties = Ties(symbols)
         self._graphs = self._ties.graphs
         self._rechecks = Rechecks(self._graphs)
+        self._counting_rechecks = Rechecks(self._graphs, may_count=True)
 
     def reasons(self, finding: Finding) -> Iterator[Reason]:
         """Why a violation on data is less than a finding: the reasons of its edges and turns."""
@@ -259,10 +261,11 @@ class Rules:
         is_one = turn.enters.operation == "setdefault" and turn.enters.target == turn.leaves.target
         if is_one and self._rechecks.only_decides(first, last):
             return CHECKED_AGAIN
-        for read in between.reads:
-            later = Local(site=read.site, around=self._around.activations(read.event))
-            if self._rechecks.is_checked_again(first, later):
-                return CHECKED_AGAIN if self._is_guarded(turn, read.event) else CHECKED_UNLOCKED
+        for rechecks, proved in ((self._rechecks, CHECKED_AGAIN), (self._counting_rechecks, CHECKED_AND_COUNTED)):
+            for read in between.reads:
+                later = Local(site=read.site, around=self._around.activations(read.event))
+                if rechecks.is_checked_again(first, later):
+                    return proved if self._is_guarded(turn, read.event) else CHECKED_UNLOCKED
         return None
 
     def _lets_others_in(self, turn: Turn) -> bool:

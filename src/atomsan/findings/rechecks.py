@@ -93,7 +93,7 @@ class Rechecks:
 
     def conditions(self, first: Local, later: Local) -> list[str]:
         """The conditions on what was read first under which the later access is come to, if it only decides that."""
-        return [shape.holds for shape in self._decided(first, later) or ()]
+        return sorted(self._decided(first, later, None) or ())
 
     def only_decides(self, first: Local, later: Local) -> bool:
         """Whether what was read first only decides whether the later access is come to."""
@@ -117,8 +117,11 @@ class Rechecks:
                 elif not self._changes(level.graph, condition.facts.get("branch", -1), 1):
                     yield _Check(shape.holds, level.activation.function, use)
 
-    def _decided(self, first: Local, later: Local, checks: Set[_Place]) -> set[str] | None:
-        """The conditions on what was read first that lead to the later read. None: it is used for more than that."""
+    def _decided(self, first: Local, later: Local, checks: Set[_Place] | None) -> set[str] | None:
+        """The conditions on what was read first that lead to the later read. None: it is used for more than that.
+
+        Without `checks` they may decide on more than whether it is checked again.
+        """
         found: set[str] = set()
         is_followed = False
         for level, hole in self._levels(first, later.around, later.site):
@@ -129,7 +132,7 @@ class Rechecks:
             found |= decided
         return found if is_followed else None
 
-    def _decided_at(self, level: _Level, hole: _Shape, later: Local, checks: Set[_Place]) -> set[str] | None:
+    def _decided_at(self, level: _Level, hole: _Shape, later: Local, checks: Set[_Place] | None) -> set[str] | None:
         """The same for the uses of a value in one activation, and where that passes it on to the later read."""
         found: set[str] = set()
         for use in level.graph.uses(level.node):
@@ -145,7 +148,7 @@ class Rechecks:
                     return None
                 found |= inside
                 continue
-            if self._does_more(level, use, checks):
+            if checks is not None and self._does_more(level, use, checks):
                 return None
             if _is_part_of_test(level, use):
                 continue  # the whole test comes too
@@ -170,7 +173,7 @@ class Rechecks:
     def _changes(self, graph: FlowGraph, branch: int, arm: int) -> bool:
         return any(self._is_change(node) for node in graph.nodes if node.arms.get(branch) == arm)
 
-    def _decided_inside(self, level: _Level, hole: _Shape, later: Local, checks: Set[_Place]) -> set[str] | None:
+    def _decided_inside(self, level: _Level, hole: _Shape, later: Local, checks: Set[_Place] | None) -> set[str] | None:
         """The same for a value that is passed to the function that the later read is in."""
         depth = next((i for i, one in enumerate(later.around) if level.activation.goes_on_in(one)), len(later.around))
         callee = later.around[depth + 1] if depth + 1 < len(later.around) else None

@@ -105,7 +105,9 @@ class Rules:
             return ITERATIONS
         if tie is Tie.NONE and (self._is_replaced(turn, unit, first, last) or self._is_tied_elsewhere(turn)):
             tie = Tie.OWN
-        reason = self._proof(turn, first, last) or self._checked_again(turn, first)
+        reason = self._proof(turn) or self._checked_again(turn, first)
+        if (reason is None or reason.level != "note") and self._is_decision_kept(turn, first, last):
+            return KEPT
         if reason is None and self._is_validated(turn, first, last):
             return VALIDATED
         return reason or self._doubt(turn, unit, tie)
@@ -127,9 +129,7 @@ class Rules:
         events = self._around.inner_events(turn.pair, inner, self._graphs) if graph.nodes[place.node].loops else None
         return frozenset() if events is None else advanced_loops(graph, events)
 
-    def _proof(self, turn: Turn, first: Local, last: Local) -> Reason | None:
-        if self._is_decision_kept(turn, first, last):
-            return KEPT
+    def _proof(self, turn: Turn) -> Reason | None:
         if facts.is_overwritten(turn):
             return OVERWRITTEN
         if facts.writes_same_literal(turn, self._graphs) or facts.is_idempotent(turn, self._graphs):

@@ -193,6 +193,7 @@ class FlowState:
         if self.is_probed(name):
             number = self.access("read", node)
             # a global is read as an attribute is: what the function wrote there before may not be there any more
+            owner = self._owner(name)
             if owner.parent is not None or self.scope is owner:
                 self.graph.flow(values, number)
             return frozenset((number,))

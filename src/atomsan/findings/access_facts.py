@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from atomsan.findings.decisions import Part
 from atomsan.findings.flow_graph import FlowGraph, FlowGraphs, Node
 from atomsan.findings.reasons import ADDED, COMMUTES, OPERANDS, SUMS, Reason
+from atomsan.findings.rechecks import exits
 from atomsan.source.effects import MAKES_KEY, commute, commute_on_element
 
 if TYPE_CHECKING:
@@ -29,8 +30,6 @@ _APPENDING = frozenset({"append", "extend", "appendleft", "extendleft", "__iadd_
 _TAKING = frozenset({"pop", "popleft", "popitem", "remove", "discard", "__delitem__"})
 _BY_VALUE = frozenset({"remove", "discard"})
 _EMPTY = frozenset({"0", "0.0", "[]", "{}", "()", "''", "list()", "dict()", "set()"})
-# Whether there was one at all.
-_WHETHER_ANY = frozenset({"? is None", "? is not None"})
 _PUTTING = frozenset({"append", "appendleft", "add", "__setitem__", "setdefault"})
 
 
@@ -256,4 +255,12 @@ def is_taken_and_put_back(turn: Turn, graphs: FlowGraphs) -> bool:
         return True  # by way of what one call returns and another takes
     is_same = any(edge.to == other.number for edge in one.graph.edges[one.number])
     uses = (one.graph.nodes[use] for use in one.graph.uses(one.number))
-    return is_same and all(use.kind != "cond" or use.facts.get("shape") in _WHETHER_ANY for use in uses)
+    return is_same and all(use.kind != "cond" or _is_whether_any(one.graph, use, other.node) for use in uses)
+
+
+def _is_whether_any(graph: FlowGraph, condition: Node, put: Node) -> bool:
+    """Whether a condition is that something was taken at all, and nothing is put back if not."""
+    branch, shape = condition.facts.get("branch", -1), condition.facts.get("shape")
+    if shape == "? is None":
+        return put.arms.get(branch) == 1 or (put.arms.get(branch) is None and exits(graph, branch, 0))
+    return shape == "? is not None" and put.arms.get(branch) == 0

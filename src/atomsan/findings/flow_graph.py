@@ -22,6 +22,8 @@ LEAVING = frozenset({"return", "yield", "raise"})
 # Nodes that put what reaches them to use, such that somebody can tell.
 _JOINING = frozenset({*LEAVING, "cond", "write", "update", "call"})
 EFFECTS = _JOINING - {"cond"}
+# Calls that read a container, and give what they read to a function.
+_CALLING = frozenset({"map", "filter", "starmap", "filterfalse", "takewhile", "dropwhile", "accumulate", "reduce"})
 # Calls that only pass on what they are made of, besides operators.
 _PASSING = frozenset({"not", "is", "is not", "in", "not in", "format", "await", "yield from", "join"})
 # What gives a value that is in another one, or that value itself: how deep it is in there.
@@ -58,7 +60,7 @@ class Node(NamedTuple):
     def passes_on(self) -> bool:
         """Whether it is an operator or another read: its value is made of what reaches it, and nothing else happens."""
         name = str(self.facts.get("name", ""))
-        return self.kind == "read" or (
+        return (self.kind == "read" and name not in _CALLING) or (
             self.kind == "call" and bool(name) and (name in _PASSING or not name.isidentifier())
         )
 
@@ -223,7 +225,7 @@ class FlowGraph:
     def is_used(self, node: int) -> bool:
         """Whether anything is made of what a node gives: it is written, returned, or passed on, or decides that."""
         reached = (self.nodes[one] for one in self.reached(node))
-        return any(one.kind in EFFECTS and not one.passes_on for one in reached)
+        return any((one.kind in EFFECTS or one.facts.get("name") in _CALLING) and not one.passes_on for one in reached)
 
     def are_exclusive(self, one: int, other: int) -> bool:
         """Whether two nodes stand in different arms of one branch: one pass does not come to both."""

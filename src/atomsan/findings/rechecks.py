@@ -317,7 +317,7 @@ def _leading(level: _Level, use: int, hole: _Shape) -> str | None:
     branch = facts.get("branch", -1)
     arm = level.graph.nodes[level.later].arms.get(branch)
     if arm is None:
-        return shape.opposite if _exits(level.graph, branch, 0) else None
+        return shape.opposite if exits(level.graph, branch, 0) else None
     return shape.holds if facts.get("joins", "or" if arm else "and") == "and" else shape.opposite
 
 
@@ -341,7 +341,7 @@ def _is_passed_over(graph: FlowGraph, use: int, later: int) -> bool:
         return False
     if node.kind in ("return", "raise"):
         return True
-    return any(branch not in end.arms and _exits(graph, branch, arm) for branch, arm in node.arms.items())
+    return any(branch not in end.arms and exits(graph, branch, arm) for branch, arm in node.arms.items())
 
 
 def _is_replaced(graph: FlowGraph, use: int, later: int) -> bool:
@@ -349,7 +349,7 @@ def _is_replaced(graph: FlowGraph, use: int, later: int) -> bool:
     return "shape" in graph.nodes[use].facts and use in graph.uses(later)
 
 
-def _exits(graph: FlowGraph, branch: int, arm: int) -> bool:
+def exits(graph: FlowGraph, branch: int, arm: int) -> bool:
     """Whether an arm of a branch ends the pass through the code behind it."""
     exits = {number for number, row in enumerate(graph.statements) if row[2] == branch and row[3] in _EXITS}
     arms = {node.arms.get(branch) for node in graph.nodes if node.statement in exits}
@@ -359,7 +359,7 @@ def _exits(graph: FlowGraph, branch: int, arm: int) -> bool:
 def _only_leaves(graph: FlowGraph, condition: Node) -> bool:
     """Whether nothing but leaving is done if a condition holds, so that it decides on what is behind it."""
     branch = condition.facts.get("branch", -1)
-    if not _exits(graph, branch, 0) or _acts(graph, branch, 0):
+    if not exits(graph, branch, 0) or _acts(graph, branch, 0):
         return False
     behind = (node for node in graph.nodes if node.statement > branch and node.arms.get(branch) != 0)
     return any(

@@ -45,7 +45,7 @@ from atomsan.trace.events import Op
 if TYPE_CHECKING:
     from atomsan.findings.cycles import Turn
     from atomsan.findings.finding import Finding, ShownStep
-    from atomsan.findings.surroundings import Surroundings
+    from atomsan.findings.surroundings import Read, Surroundings
     from atomsan.trace.symbols import Symbols
 
     Apart = Callable[[ShownStep, ShownStep], bool]
@@ -151,13 +151,17 @@ class Rules:
             }
             return any(looks_for_mark(site, writers, self._graphs) for site in looks)
         if turn.enters.op == "read" and turn.enters.target == turn.leaves.target:
-            return is_compared(first, last, self._ties)
+            return is_compared(first, last, self._around.writers.get(turn.enters.target, ()), self._ties)
         return any(
             read.event > turn.before.number
             and self._is_guarded(turn, read.event)
-            and is_compared(first, Local(site=read.site, around=self._around.activations(read.event)), self._ties)
+            and self._is_compared(turn, first, read)
             for read in (between.reads if between else ())
         )
+
+    def _is_compared(self, turn: Turn, first: Local, read: Read) -> bool:
+        later = Local(site=read.site, around=self._around.activations(read.event))
+        return is_compared(first, later, self._around.writers.get(turn.leaves.target, ()), self._ties)
 
     def _is_guarded(self, turn: Turn, event: int) -> bool:
         """Whether a lock that the others write under was taken after the first access, and is held at an event."""

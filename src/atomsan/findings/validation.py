@@ -24,10 +24,11 @@ from typing import TYPE_CHECKING
 from atomsan.findings.decisions import holds
 
 if TYPE_CHECKING:
-    from atomsan.findings.flow_graph import FlowGraphs, Node
+    from atomsan.findings.flow_graph import FlowGraph, FlowGraphs, Node
     from atomsan.findings.ties import Local, Ties
 
-_COMPARISONS = frozenset({"==", "!=", "is", "is not", "<", "<=", ">", ">="})
+_EQUALITIES = frozenset({"==", "!=", "is", "is not"})
+_ORDERS = frozenset({"<", "<=", ">", ">="})
 
 
 def looks_for_mark(look: int, writers: Iterable[int], graphs: FlowGraphs) -> bool:
@@ -69,13 +70,25 @@ def _right(shape: str) -> str:
     return ast.unparse(found.comparators[0]) if isinstance(found, ast.Compare) else ""
 
 
-def is_compared(first: Local, later: Local, ties: Ties) -> bool:
-    """Whether what was read first, or something made of it, is compared with what is read later."""
+def is_compared(first: Local, later: Local, writers: Iterable[int], ties: Ties) -> bool:
+    """Whether what was read first, or something made of it, is compared with what is read later.
+
+    Which of them is larger is such a question only if it decides on a write to the location, of which `writers` are
+    the sites: else it may be whether an index is in a list.
+    """
     unit = ties.unit(first, later)
     if unit is None or not (ties.is_given(first, unit.first_inner) and ties.is_given(later, unit.last_inner)):
         return False
     both = unit.graph.reached(unit.first, explicit=True) & unit.graph.reached(unit.last, explicit=True)
-    return any(
-        node.kind == "call" and node.facts.get("name") in _COMPARISONS
-        for node in map(unit.graph.nodes.__getitem__, both)
-    )
+    writes = [place for site in writers if (place := ties.graphs.place(site))]
+    own = {place.node for place in writes if place.function == unit.activation.function}
+    return any(_asks(unit.graph, number, own) for number in both)
+
+
+def _asks(graph: FlowGraph, comparison: int, writes: set[int]) -> bool:
+    node = graph.nodes[comparison]
+    decides = [edge.to for edge in graph.edges[comparison] if graph.nodes[edge.to].kind == "cond"]
+    if node.kind != "call" or not decides:
+        return False
+    is_order = node.facts.get("name") in _ORDERS and any(writes & graph.reached(condition) for condition in decides)
+    return is_order or node.facts.get("name") in _EQUALITIES

@@ -457,7 +457,7 @@ class Maker:
         In some, the condition is on a second look, too (`beside`); a weaker one is then without it.
         """
         single = Look(look, condition)
-        parts = (single, beside) if beside is not None and self.chance(0.4) else (single,)
+        parts = (single, beside) if beside is not None and self.chance(0.15) else (single,)
         is_double = len(parts) > 1
         word = self.source.choice(("and", "and", "or"))
         again = self.source.choices(("no", "same", "weaker"), (6, 4, 3 if is_double else 1))[0]
@@ -885,6 +885,8 @@ def _append(maker: Maker) -> Segments:
 
 
 def _append_two(maker: Maker) -> Segments:
+    if maker.chance(0.6):
+        return _append(maker)  # that others may come in between two appends is often meant so
     number = maker.source.randint(10, 99)
     pieces: Segments = [
         [Access("append", "items", None, Const(number))],

@@ -65,7 +65,10 @@ CHECKED_UNLOCKED = _suspect(
     "the same condition is checked again before it counts, but not all who write hold a lock there"
 )
 CHECKED_AND_COUNTED = _suspect(
-    "the same condition is checked again under the lock, but something is counted by the first check alone"
+    "the same condition is checked again under the lock, but something is counted or answered by the first check alone"
+)
+CHECKED_OTHERWISE = _suspect(
+    "the first check is for None, and the one under the lock for anything that is as good as nothing"
 )
 
 # Of what is among the suspects as long as nobody knows better.

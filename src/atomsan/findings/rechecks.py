@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from atomsan.findings.ties import Local
 
 _EXITS = frozenset({"Return", "Raise", "Continue", "Break"})
+_ANSWERS = frozenset({"True", "False", "None"})
 _HOLE = "?"
 
 
@@ -74,10 +75,12 @@ class _Check(NamedTuple):
 
 
 class Rechecks:
-    """With `may_count`, a number may be added to something, whichever check it rests on: that is no proof any more."""
+    """With `may_count`, whichever check it rests on, a number may be added to something, or yes or no be answered: that
+    is no proof any more."""
 
     def __init__(self, graphs: FlowGraphs, *, may_count: bool = False) -> None:
         self._graphs = graphs
+        self._answers = _ANSWERS if may_count else frozenset()
         self._is_change = _is_more_than_a_count if may_count else _is_change
 
     def is_checked_again(self, first: Local, later: Local) -> bool:
@@ -89,7 +92,16 @@ class Rechecks:
             return False
         # nothing was made of it: the function went on, so the read has raised in place of being returned
         is_failed = not decided
+        if (self._operation(first), self._operation(later)) == (("read", "get"), ("read", "__contains__")):
+            # a key that is not there gives None
+            return is_failed or decided <= {"? is None" if one == "not ?" else one for one in wanted}
         return is_failed or (decided <= wanted and self._operation(first) == self._operation(later))
+
+    def is_checked_in_other_words(self, first: Local, later: Local) -> bool:
+        """Whether the first check is for None, and the later one for anything that is as good as nothing."""
+        checks = list(self._checks(later))
+        decided = self._decided(first, later, {(check.function, check.node) for check in checks})
+        return decided == {"? is None"} and "not ?" in {check.acting for check in checks}
 
     def conditions(self, first: Local, later: Local) -> list[str]:
         """The conditions on what was read first under which the later access is come to, if it only decides that."""
@@ -112,7 +124,7 @@ class Rechecks:
                 condition = level.graph.nodes[use]
                 if shape is None or level.activation.function is None or "joins" in condition.facts:
                     continue
-                if _only_leaves(level.graph, condition):
+                if self._only_leaves(level.graph, condition):
                     yield _Check(shape.opposite, level.activation.function, use)
                 elif not self._changes(level.graph, condition.facts.get("branch", -1), 1):
                     yield _Check(shape.holds, level.activation.function, use)
@@ -166,9 +178,28 @@ class Rechecks:
             if condition not in deciding or any((function, one) in checks for one in deciding) or number == level.later:
                 continue
             is_result = node.kind == "return" and "literal" in node.facts and not _is_only_result(graph, node)
+            is_result = is_result and node.facts["literal"] not in self._answers
             if (is_result or self._is_change(node)) and not _is_passed_over(graph, number, level.later or 0):
                 return True
         return False
+
+    def _only_leaves(self, graph: FlowGraph, condition: Node) -> bool:
+        """Whether nothing but leaving is done if a condition holds, so that it decides on what is behind it."""
+        branch = condition.facts.get("branch", -1)
+        if not exits(graph, branch, 0) or self._acts(graph, branch, 0):
+            return False
+        behind = (node for node in graph.nodes if node.statement > branch and node.arms.get(branch) != 0)
+        return any(
+            node.kind in ("write", "update", "call", "return", "yield", "raise")
+            and not node.passes_on
+            and all(node.arms.get(one, arm) == arm for one, arm in condition.arms.items())
+            for node in behind
+        )
+
+    def _acts(self, graph: FlowGraph, branch: int, arm: int) -> bool:
+        """Whether anything is written or called in an arm of a branch."""
+        nodes = (node for node in graph.nodes if node.arms.get(branch) == arm and not node.passes_on)
+        return any(self._is_change(node) or "wraps" in node.facts or node.kind == "call" for node in nodes)
 
     def _changes(self, graph: FlowGraph, branch: int, arm: int) -> bool:
         return any(self._is_change(node) for node in graph.nodes if node.arms.get(branch) == arm)
@@ -354,26 +385,6 @@ def exits(graph: FlowGraph, branch: int, arm: int) -> bool:
     exits = {number for number, row in enumerate(graph.statements) if row[2] == branch and row[3] in _EXITS}
     arms = {node.arms.get(branch) for node in graph.nodes if node.statement in exits}
     return bool(exits) and (arm in arms if arms - {None} else arm == 0)
-
-
-def _only_leaves(graph: FlowGraph, condition: Node) -> bool:
-    """Whether nothing but leaving is done if a condition holds, so that it decides on what is behind it."""
-    branch = condition.facts.get("branch", -1)
-    if not exits(graph, branch, 0) or _acts(graph, branch, 0):
-        return False
-    behind = (node for node in graph.nodes if node.statement > branch and node.arms.get(branch) != 0)
-    return any(
-        node.kind in ("write", "update", "call", "return", "yield", "raise")
-        and not node.passes_on
-        and all(node.arms.get(one, arm) == arm for one, arm in condition.arms.items())
-        for node in behind
-    )
-
-
-def _acts(graph: FlowGraph, branch: int, arm: int) -> bool:
-    """Whether anything is written or called in an arm of a branch."""
-    nodes = (node for node in graph.nodes if node.arms.get(branch) == arm)
-    return any(node.kind in ("write", "update", "call") and not node.passes_on for node in nodes)
 
 
 def _is_change(node: Node) -> bool:

@@ -18,6 +18,7 @@ from atomsan.findings.reasons import (
     APPENDS,
     CHECKED_AGAIN,
     CHECKED_AND_COUNTED,
+    CHECKED_OTHERWISE,
     CHECKED_UNLOCKED,
     COLLECTED,
     ENTRY_LOOP,
@@ -270,6 +271,10 @@ class Rules:
                 later = Local(site=read.site, around=self._around.activations(read.event))
                 if rechecks.is_checked_again(first, later):
                     return proved if self._is_guarded(turn, read.event) else CHECKED_UNLOCKED
+        for read in between.reads:
+            later = Local(site=read.site, around=self._around.activations(read.event))
+            if self._rechecks.is_checked_in_other_words(first, later) and self._is_guarded(turn, read.event):
+                return CHECKED_OTHERWISE
         return None
 
     def _lets_others_in(self, turn: Turn) -> bool:

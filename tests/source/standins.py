@@ -41,7 +41,7 @@ class StandIn:
 
     def __delitem__(self, given: Any) -> None:
         self.happened(self.row, given)
-        if self.row.kind not in ("begin", "end"):
+        if self.row.kind not in ("begin", "end", "drive"):
             del given[0][given[1]]
 
     def __contains__(self, given: Any) -> bool:

@@ -162,7 +162,7 @@ def test_shadowed_names_are_told_apart() -> None:
 def kinds(body: str) -> list[str]:
     source = BEFORE + "def f(x, y):\n" + textwrap.indent(textwrap.dedent(body), "    ")
     _, plan = instrument(source, module="m", file="m.py")
-    return [probe.kind for probe in plan.probes if probe.kind not in ("begin", "end")]
+    return [probe.kind for probe in plan.probes if probe.kind not in ("begin", "end", "drive")]
 
 
 @pytest.mark.parametrize("use", [

@@ -49,9 +49,11 @@ FORMS = {
     "'abc'[k]": "'abc'[k]",
     "f'{a}'[k]": "f'{a}'[k]",
     # stores by context
-    "for o.x, o[k] in s: pass": "for store_attr[o].x, item[o, k] in iterate[s]:\n    pass",
-    "for a in s: f(a)": "for a in iterate[s]:\n    del begin[None]\n"
+    "for o.x, o[k] in s: pass": "for store_attr[o].x, item[o, k] in drive[iterate[s]]:\n    pass",
+    "for a in s: f(a)": "for a in drive[iterate[s]]:\n    del begin[None]\n"
     "    try:\n        f(a)\n    finally:\n        del end[None]",
+    "for a in range(3): pass": "for a in range(3):\n    pass",
+    "for a in [1]: pass": "for a in [1]:\n    pass",
     "with s as o.x: pass": "with with[s] as store_attr[o].x:\n    pass",
     "a, *o.x = s": "a, *store_attr[o].x = unpack[s]",
     "a = o.x = s": "a = store_attr[o].x = s",
@@ -459,6 +461,24 @@ f(C(), False)
         with pytest.raises(UnboundLocalError):
             exec(code, names)
         assert names["seen"] == ["read"]
+
+
+@pytest.mark.parametrize(
+    ("loop", "is_driven"),
+    [
+        ("while True: next(g)", True),
+        ("for _ in s: g.send(1)", True),
+        ("while await anext(g): pass", True),
+        ("while True: await g.asend(1)", True),
+        ("while True: g = h(); next(g)", False),
+        ("while True: next(unknown)", False),
+        ("while True: g.next()", False),
+        ("while True: f(g)", False),
+    ],
+)
+def test_loop_that_steps_a_variable_is_driven_by_it(loop: str, is_driven: bool) -> None:
+    made = rewritten(f"async def f(g, s):\n    {loop}")
+    assert ("del drive[g]\n        try:\n" in made) == is_driven
 
 
 def test_entry_functions_get_loop_regions_and_plan_rows_stay() -> None:

@@ -439,6 +439,20 @@ def test_generator_region_is_suspended_at_yields() -> None:
     ]
 
 
+def test_generator_that_is_stepped_drives_the_loop() -> None:
+    source = """
+    def work(g):
+        try:
+            while True: say(next(g))
+        except StopIteration: say("caught")
+    work(iter("a"))
+    """
+    log = happened(source, {"drive", "begin", "end"}, entries={("work", 2)})
+    one, last = (["begin work/loop:4", *said, "end work/loop:4"] for said in ("a", ""))
+    assert log == ["begin work", "drive work/loop:4", *one, *last, "end work/loop:4", "caught", "end work"]
+    assert "drive" not in " ".join(happened(source, {"drive"}))
+
+
 def test_lambda_region_ends_also_by_an_exception() -> None:
     source = """
     class A:
@@ -604,6 +618,20 @@ def main():
         for i in range(3):
             f(i)
     list(generator(3))
+    for i in generator(1):
+        x.imag
+    g = generator(3)
+    while True:
+        if next(g, None) is None:
+            break
+    g = generator(3)
+    for i in range(2):
+        g.send(None)
+    try:
+        while True:
+            next(g)
+    except StopIteration:
+        x.imag
     return lambda: (
         x.real,
         x.imag)

@@ -251,8 +251,10 @@ class ExpressionRewriter(Rewriter):
         return node
 
     def _iterated(self, node: ast.expr, is_async: int = 0) -> ast.expr:
-        is_range = isinstance(node, ast.Call) and self.scopes.canonical(self._scope, node.func) == "range"
-        return self._expr(node) if is_async or is_range else self._tapped("iterate", node)
+        return self._expr(node) if is_async or self._is_range(node) else self._tapped("iterate", node)
+
+    def _is_range(self, node: ast.expr) -> bool:
+        return isinstance(node, ast.Call) and self.scopes.canonical(self._scope, node.func) == "range"
 
     # Calls
 

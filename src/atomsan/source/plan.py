@@ -38,6 +38,9 @@ The argument and result of each kind of probe; P is the probe, which is always a
     resume         P[(yield ...)]             and begins again; returns its argument
     span           lambda: (P[None], body)[1] a region begins that ends when the object that is returned dies: a lambda
                                               has no place for an end
+    drive          for t in P[x]              if x is a generator of recorded code, the loop's region begins, and lasts
+                                              until the loop is left: returns an iterator that ends it when it dies
+                   del P[x]                   the same around a loop that asks x for values by `next`; `end` ends it
     source         exec(P[text])              returns instrumented code for a text, or its argument
 
 Nothing of this is there for containers that only one activation of a function knows (`escape_analysis.py`).
@@ -73,7 +76,7 @@ KINDS = (
     *("load_name", "store_name", "cells", "load_cell", "store_cell"),
     *("method", "keyed_method", "late_method", "argument", "call"),
     *("iterate", "unpack", "truth", "contains", "late_contains"),
-    *("with", "await", "begin", "end", "suspend", "resume", "span", "source"),
+    *("with", "await", "begin", "end", "suspend", "resume", "span", "drive", "source"),
 )
 
 # Bytes, because marshal knows them and a subscript of bytes can be compiled without a warning.
@@ -118,8 +121,8 @@ class Probe(NamedTuple):
     text: str = ""
     """The expression of the object or container, as in the source: `self.items`. For names of locations."""
     region: int = -1
-    """begin, end, suspend, resume, span: the region. aug_*, and the two of an augmented name: that of the statement.
-    with: that of the block."""
+    """begin, end, suspend, resume, span, drive: the region. aug_*, and the two of an augmented name: that of the
+    statement. with: that of the block."""
     feeds: int = -1
     """The probe (load_attr, load_name, load_cell) whose value is the container that this one is about. with: whose
     value is entered; await: whose value has the method that is awaited."""

@@ -17,7 +17,7 @@ from atomsan.source.scopes import CLASS, FUNCTION, FunctionNode, Scope, Scopes, 
 _TEXT_LENGTH = 80
 
 # Probes that are about code, not about an expression in it.
-_MARKS = frozenset({"cells", "begin", "end", "span"})
+_MARKS = frozenset({"cells", "begin", "end", "span", "drive"})
 # Probes of what is done with a value, at the position of the value.
 _TAPS = frozenset({"argument", "iterate", "unpack", "truth", "with"})
 

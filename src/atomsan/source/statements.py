@@ -36,6 +36,10 @@ _SIGNS = {ast.Add: "+", ast.Sub: "-"}
 _MOST_COUNTED = 1 << 30
 
 
+# Methods that let a generator go on.
+_STEPPING = frozenset({"send", "__next__", "asend", "__anext__"})
+
+
 class StatementRewriter(ExpressionRewriter):
     """Has a method for each kind of statement that is rewritten."""
 
@@ -239,9 +243,10 @@ class StatementRewriter(ExpressionRewriter):
 
     # Loops
 
-    def _for(self, node: ast.For | ast.AsyncFor) -> ast.stmt:
+    def _for(self, node: ast.For | ast.AsyncFor) -> list[ast.stmt]:
+        stepped = self._stepped(node)
         region = self._loop_region(node)
-        node.iter = self._iterated(node.iter, isinstance(node, ast.AsyncFor))
+        node.iter = self._driving(node)
         node.target = self._expr(node.target)
         marks = self._store_marks(self._take_stored())
         first = node.body[0]
@@ -252,9 +257,10 @@ class StatementRewriter(ExpressionRewriter):
             region = None  # nothing that happens in an iteration is logged
         node.body = [*marks, *self._around(region, at, body)]
         node.orelse = self._block(node.orelse)
-        return node
+        return self._driven_by_hand(node, stepped)
 
-    def _while(self, node: ast.While) -> ast.stmt:
+    def _while(self, node: ast.While) -> list[ast.stmt]:
+        stepped = self._stepped(node)
         region = self._loop_region(node)
         at = positions.first(node.test)
         first = positions.first(node.body[0])
@@ -275,7 +281,7 @@ class StatementRewriter(ExpressionRewriter):
             node.test = positions.copy(ast.Constant(True), at)
             node.body = self._around(region, at, [decide])
         node.orelse = self._block(node.orelse)
-        return node
+        return self._driven_by_hand(node, stepped)
 
     def _loop_body(self, statements: Sequence[ast.stmt]) -> list[ast.stmt]:
         self._enclosing.loops += 1
@@ -285,13 +291,57 @@ class StatementRewriter(ExpressionRewriter):
 
     def _loop_region(self, node: ast.For | ast.AsyncFor | ast.While) -> tuple[int, int] | None:
         """The probes that begin and end an iteration, of a loop that is outermost and has a region."""
-        place = self._enclosing
-        if place.loops or self._scope.kind == CLASS or self._scope.is_generator:
+        if not self._has_loop_region:
             return None
         region = self._region("loop", "loop", node, flow=self._flow(node.body, self._scope.receivers))
         begin = self._probe("begin", node, region=region)
         end = self._probe("end", node, region=region)
-        return (begin, end) if place.has_loop_regions else None
+        return (begin, end) if self._enclosing.has_loop_regions else None
+
+    @property
+    def _has_loop_region(self) -> bool:
+        """Whether a loop here is outermost and has a region, in an entry function."""
+        return not self._enclosing.loops and self._scope.kind != CLASS and not self._scope.is_generator
+
+    def _driving(self, node: ast.For | ast.AsyncFor) -> ast.expr:
+        """What a loop goes over. If that is a generator, it runs between the iterations, and the loop is a region."""
+        given = node.iter
+        is_plain = self._is_range(given) or not self._is_tappable(given)
+        value = self._iterated(given, isinstance(node, ast.AsyncFor))
+        if is_plain or not self._has_loop_region:
+            return value
+        probe = self._probe("drive", node, region=self._region("loop", "loop", node))
+        return probe_nodes.tap(probe, value, given) if self._enclosing.has_loop_regions else value
+
+    def _stepped(self, node: ast.For | ast.AsyncFor | ast.While) -> str | None:
+        """The variable that is bound before a loop, and may be a generator: iterations ask it for the next value."""
+        if not self._has_loop_region or self._scope.kind != FUNCTION:
+            return None
+        names = {self._stepped_by(child) for child in walk(node) if isinstance(child, ast.Call)}
+        bound = {child.id for child in walk(node) if isinstance(child, ast.Name) and isinstance(child.ctx, ast.Store)}
+        return min((name for name in names if name and name not in bound and self._is_at_hand(name)), default=None)
+
+    def _stepped_by(self, call: ast.Call) -> str | None:
+        """`next(NAME)`, `NAME.send(x)`."""
+        function, given = call.func, call.args[0] if call.args else None
+        if isinstance(function, ast.Attribute):
+            given = function.value if function.attr in _STEPPING else None
+        elif self.scopes.canonical(self._scope, function) not in ("next", "anext"):
+            given = None
+        return given.id if isinstance(given, ast.Name) else None
+
+    def _is_at_hand(self, name: str) -> bool:
+        """Whether a local variable surely has a value, and nothing happens when it is read."""
+        return self._mangled(name) in self._enclosing.certain and self._probed(name) is None
+
+    def _driven_by_hand(self, node: ast.For | ast.AsyncFor | ast.While, name: str | None) -> list[ast.stmt]:
+        """The loop, and around it its region if the variable is a generator: as if the loop went over that."""
+        if name is None:
+            return [node]
+        region = self._region("loop", "loop", node)
+        probes = self._probe("drive", node, region=region), self._probe("end", node, region=region)
+        at = positions.first(node.test if isinstance(node, ast.While) else node.iter)
+        return self._around(probes if self._enclosing.has_loop_regions else None, at, [node], name)
 
     def _around(
         self,

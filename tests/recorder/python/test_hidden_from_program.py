@@ -95,3 +95,86 @@ def test_tracer_sees_no_frame_of_ours(tmp_path: Path) -> None:
         print(sorted(seen))
     """
     assert "work" in recorded(program, tmp_path)
+
+
+def test_generator_that_drives_a_loop_behaves_as_ever(tmp_path: Path) -> None:
+    program = """
+        import asyncio, gc, sys, traceback
+
+        class Box:
+            n = 0
+
+        box = Box()
+
+        def values(count):
+            try:
+                for value in range(count):
+                    box.n += 1
+                    yield value
+                return "result"
+            finally:
+                print("closed by", sys._getframe(1).f_code.co_name)
+
+        async def later(count):
+            for value in range(count):
+                box.n += 1
+                yield value
+
+        def main():
+            for value in values(3):
+                box.n += value
+                break
+            print("left")
+            given = values(2)
+            for value in given:
+                print("ready", given.gi_running, given.gi_frame.f_lineno)
+                break
+            print("still there", next(given), list(given))
+            for number, value in enumerate(values(2)):
+                print(number, value)
+            def fails():
+                yield 1
+                box.missing
+            try:
+                for value in fails():
+                    pass
+            except AttributeError:
+                traceback.print_exc(file=sys.stdout)
+            try:
+                for value in later(1):
+                    pass
+            except TypeError as error:
+                print(error)
+            by_hand = values(2)
+            while True:
+                try:
+                    print(next(by_hand))
+                except StopIteration as stop:
+                    print(stop.value)
+                    break
+
+        async def amain():
+            async for value in later(2):
+                print(value)
+            try:
+                async for value in values(1):
+                    pass
+            except TypeError as error:
+                print(error)
+
+        def abandoned():
+            async def co():
+                async for value in later(2):
+                    await asyncio.sleep(1)
+            return co()
+
+        main()
+        asyncio.run(amain())
+        given = abandoned()
+        try: given.send(None)
+        except RuntimeError as error: print(error)
+        del given
+        gc.collect()
+        print(box.n)
+    """
+    assert "closed by main" in recorded(program, tmp_path)

@@ -158,6 +158,14 @@ cdef extern from "_fast_paths.h":
     int fast_begin(PyObject *, PyObject *, PyObject *)
     int fast_end(PyObject *, PyObject *, PyObject *)
 
+cdef extern from "_driven.h":
+    ctypedef struct Driven:
+        uint32_t thread
+    void (*driven_end)(Probe *probe, uint32_t thread) noexcept
+    int ready_driven_types()
+    Driven *new_driven(Probe *probe, PyObject *iterator)
+    bint is_driven(PyObject *obj)
+
 cdef extern from "_inert.h":
     PyTypeObject inert_types[32]
     int inert_count(PyObject *, PyObject *)
@@ -445,7 +453,7 @@ cdef dict _numbers = {name: number for number, name in enumerate(KIND_NAMES)}
 cdef ready_types():
     if ready_probe_types(show, reduce_probe) < 0 or ready_later_type() < 0 or ready_steps_type(next_step) < 0:
         raise SystemError("the types of probes")
-    if ready_cells_type(reduce_cells) < 0 or ready_span_type() < 0 or len(KIND_NAMES) > KINDS:
+    if ready_cells_type(reduce_cells) < 0 or ready_span_type() < 0 or ready_driven_types() < 0 or len(KIND_NAMES) > KINDS:
         raise SystemError("the types of probes")
     ready_one("load_attr", 0, fast_load_attr, NULL, inert_tap, NULL)
     ready_one("store_attr", 0, fast_store_attr, NULL, inert_tap, NULL)
@@ -476,6 +484,7 @@ cdef ready_types():
     ready_one("suspend", 0, suspend, NULL, inert_tap, NULL)
     ready_one("resume", 0, resume, NULL, inert_tap, NULL)
     ready_one("span", 0, span, NULL, inert_tap, NULL)
+    ready_one("drive", 0, drive, drive_by_hand, inert_tap, inert_mark)
     ready_one("source", 0, source, NULL, inert_tap, NULL)
 
 
@@ -541,7 +550,7 @@ def make_probes(plan, first_site):
     for number, row in enumerate(plan.probes):
         is_entry = row.kind in ("begin", "resume", "span") and row.region >= 0
         is_entry = is_entry and plan.regions[row.region].origin != "loop"
-        own_begins = begins if row.kind in ("begin", "end", "suspend", "resume") else {}
+        own_begins = begins if row.kind in ("begin", "end", "suspend", "resume", "drive") else {}
         probe = made(row, first_site + number, own_begins, is_entry)
         probes.append(<object><PyObject *>probe)
         Py_DECREF(<PyObject *>probe)
@@ -603,6 +612,7 @@ S = _log.state()
 _log.on_attach(forget_types)
 cells_free = _log.log_free
 span_end = end_span
+driven_end = end_driven
 slow_load_attr = load_attr
 slow_store_attr = store_attr
 get_pair = get_item

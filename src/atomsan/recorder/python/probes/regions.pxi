@@ -145,6 +145,37 @@ cdef void end_span(Probe *probe) noexcept:
             put(S, 0, 0, RAW_WHAT(0, probe.begin_site), RAW_WORD(thread.number, RAW_END, 0, 0))
 
 
+cdef PyObject *drive(PyObject *self, PyObject *obj) noexcept:
+    """The iterable of a loop; for a generator of recorded code, an iterator whose life is the region of the loop."""
+    cdef Probe *probe = <Probe *>self
+    cdef Thread *thread
+    cdef Driven *made
+    if not S.on or not is_driven(obj):
+        return new_ref(obj)
+    made = new_driven(probe, obj)
+    if made != NULL:
+        thread = ready(probe.site, 1)
+        if thread != NULL:
+            made.thread = thread.number
+            put(S, 0, 0, RAW_WHAT(0, probe.begin_site), RAW_WORD(thread.number, RAW_BEGIN, 0, 0))
+    return <PyObject *>made
+
+
+cdef int drive_by_hand(PyObject *self, PyObject *obj, PyObject *nothing) noexcept:
+    if S.on and is_driven(obj):
+        log_region(<Probe *>self, RAW_BEGIN, 0)
+    return 0
+
+
+cdef void end_driven(Probe *probe, uint32_t number) noexcept:
+    """A coroutine that is given up may be freed by any thread: then the region ends with what is around it."""
+    cdef Thread *thread
+    if S.on:
+        thread = ready_after(probe.site)
+        if thread != NULL and thread.number == number:
+            put(S, 0, 0, RAW_WHAT(0, probe.begin_site), RAW_WORD(thread.number, RAW_END, 0, 0))
+
+
 cdef extern from "Python.h":
     ctypedef struct PyCompilerFlags:
         int cf_flags

@@ -1,0 +1,32 @@
+"""A generator that a guard steps by `next` counts one more inside in one locked step when it goes on."""
+
+import threading
+
+inside = {"people": 0}
+door = threading.Lock()
+
+
+def counted(times):
+    for _ in range(times):
+        yield "come in"
+        with door:
+            people = inside["people"]
+            inside["people"] = people + 1
+
+
+def guard():
+    visitors = counted(60)
+    said = []
+    while True:
+        word = next(visitors, None)
+        if word is None:
+            break
+        said.append(word.upper())
+
+
+threads = [threading.Thread(target=guard) for _ in range(3)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+print("inside" if inside["people"] == 180 else "broken: inside", inside["people"], "of 180")

@@ -71,6 +71,19 @@ TWO = "box.items += [1, 2]"
 SHOW_IF_ANY = "if box.x > 0:\n    turn()\n    other_box.y = box.x"
 IN_LOOP = "n = 1\nwork(n)\nother_box.items = n"
 
+JOBS = "import queue\njobs = queue.Queue()\nfor n in range(5): jobs.put(n)"
+STACK = JOBS.replace(".Queue", ".LifoQueue")
+PAIR = "a = jobs.get_nowait()\nturn()\nb = jobs.get_nowait()\nother_box.made = a, b"
+SOME = """
+def some():
+    found = [jobs.get_nowait()]
+    for _ in range(2):
+        turn()
+        found.append(jobs.get_nowait())
+    return found
+"""
+PUTS = "jobs.put(1)\nturn()\njobs.put(2)"
+
 NOTES = {
     "commutes: other keys come and go": (
         Case("box.table[1] = 1\nturn()\ndel box.table[1]", "box.table[2] = 2\ndel box.table[2]"),
@@ -79,6 +92,15 @@ NOTES = {
     "commutes: who looked first comes first": (
         Case("if len(box.table) < 1:\n    turn()\n    box.table[1] = 1", "box.table[2] = 2"),
         reasons.COMMUTES,
+    ),
+    "commutes: put at one end of a queue, taken at the other": (Case(PAIR, "jobs.put(9)", JOBS), reasons.COMMUTES),
+    "commutes: taken at one end of a queue, put at the other": (
+        Case(PUTS, "box.x = jobs.get_nowait()", JOBS),
+        reasons.COMMUTES,
+    ),
+    "handed out: an item, and something else": (
+        Case("n = jobs.get_nowait()\nturn()\nbox.x = n", "n = jobs.get_nowait()\nbox.x = n", JOBS),
+        reasons.HANDED_OUT,
     ),
     "sums: each step is whole": (
         Case("with box.lock: box.x += 1\nturn()\nwith box.lock: box.x -= 1", "with box.lock: box.x += 1"),
@@ -147,6 +169,11 @@ NEIGHBOURS = {
         "if len(box.table) < 1:\n    turn()\n    box.table[1] = 1", "if len(box.table) < 1:\n    box.table[2] = 2"
     ),
     "commutes: the same key is seen": Case("box.table[1] = 1\nturn()\ndel box.table[1]", "box.y = box.table.get(1)"),
+    "commutes: others take from the same queue": Case(PAIR, "box.x = jobs.get_nowait()", JOBS),
+    "commutes: a look at the queue": Case(
+        "if not jobs.empty():\n    turn()\n    box.x = jobs.get()", "other_box.x = jobs.get_nowait()", JOBS
+    ),
+    "handed out: two items": Case(PAIR, PAIR, JOBS),
     "sums: a step is torn apart": Case(
         "with box.lock: n = box.x\nturn()\nwith box.lock: box.x = n + 1", "with box.lock: box.x += 1"
     ),
@@ -267,6 +294,27 @@ SUSPECTS = {
         Case("box.items.append(1)\nturn()\nbox.items.append(2)", "box.items.append(3)"),
         reasons.APPENDS,
         Case("box.items.append(1)\nturn()\nbox.items.append(2)", "other_box.made = list(box.items)"),
+    ),
+    "puts": (
+        Case(PUTS, "jobs.put(3)", JOBS),
+        reasons.APPENDS,
+        Case(PUTS, "jobs.put(3)\na, b = jobs.get(), jobs.get()\nother_box.made = a, b", JOBS),
+    ),
+    "one by one": (
+        Case("box.x = jobs.get_nowait()\nturn()\nother_box.y = jobs.get_nowait()", "n = jobs.get_nowait()", JOBS),
+        reasons.ONE_BY_ONE,
+        Case(PAIR, "n = jobs.get_nowait()", JOBS),
+    ),
+    "one by one: as many as there are": (
+        Case("other_box.made = some()", "n = jobs.get_nowait()", JOBS + SOME),
+        reasons.ONE_BY_ONE,
+        Case(PAIR.replace("_nowait()", "(False)"), "n = jobs.get_nowait()", JOBS),
+    ),
+    "picked": (Case(PAIR, "jobs.put(9)", STACK), reasons.PICKED, Case(PAIR, "n = jobs.get_nowait()", STACK)),
+    "taken out of a queue": (
+        Case("n = jobs.get_nowait()\nturn()\njobs.put(n + 1)", "n = jobs.get_nowait()\njobs.put(n + 1)", JOBS),
+        reasons.TAKEN,
+        Case(PAIR, "n = jobs.get_nowait()\njobs.put(n + 1)", JOBS),
     ),
     "taken out": (
         Case("n = box.items.pop()\nturn()\nbox.items.append(n)", "other_box.y = len(box.items)", "box.items = [1]"),

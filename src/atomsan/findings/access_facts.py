@@ -6,12 +6,12 @@ Everything comes from the flow graph of the function that an access stands in, a
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from atomsan.findings.decisions import Part
 from atomsan.findings.flow_graph import FlowGraph, FlowGraphs, Node
-from atomsan.findings.reasons import ADDED, COMMUTES, OPERANDS, SUMS, Reason
+from atomsan.findings.reasons import ADDED, COMMUTES, OPERANDS, PICKED, SUMS, Reason
 from atomsan.findings.rechecks import exits
 from atomsan.source.effects import MAKES_KEY, commute, commute_on_element
 
@@ -22,11 +22,15 @@ if TYPE_CHECKING:
 # Names of fields that the recorder gives to what is not one element of a container.
 STRUCTURE = "<structure>"
 QUEUE = "<queue>"
+PICKED_QUEUE = "<items>"  # of a queue that does not give its items in the order in which it got them
 ANY_KEY = "<any key>"
 ELEMENT = "[...]"
 
 # Operations that put something at an end of a sequence: in which order, is seen by whoever reads it.
 _APPENDING = frozenset({"append", "extend", "appendleft", "extendleft", "__iadd__", "put", "put_nowait"})
+_PUTS = frozenset({"put", "put_nowait"})
+_GETS = frozenset({"get", "get_nowait"})
+_QUEUES = frozenset({QUEUE, PICKED_QUEUE})
 _TAKING = frozenset({"pop", "popleft", "popitem", "remove", "discard", "__delitem__"})
 _BY_VALUE = frozenset({"remove", "discard"})
 _EMPTY = frozenset({"0", "0.0", "[]", "{}", "()", "''", "list()", "dict()", "set()"})
@@ -69,6 +73,8 @@ def commuting(one: ShownStep, other: ShownStep) -> Reason | None:
         if not _APPENDING.isdisjoint(names):
             return None
         return COMMUTES if commute(*names, is_mapping=bool(MAKES_KEY.intersection(names))) else None
+    if one.field in _QUEUES and any(map(puts_in_queue, (one, other))) and any(map(gets, (one, other))):
+        return COMMUTES if one.field == QUEUE else PICKED
     return ADDED if one.field == ELEMENT and commute_on_element(*names) else None
 
 
@@ -217,7 +223,7 @@ def is_overwritten(turn: Turn) -> bool:
 
 def _overwrites(step: ShownStep) -> bool:
     """Whether a step puts a new value in the place of the old one, and does not change a container."""
-    is_cell = step.field not in (STRUCTURE, QUEUE, ANY_KEY)
+    is_cell = step.field not in (STRUCTURE, QUEUE, PICKED_QUEUE, ANY_KEY)
     return step.op == "write" and is_cell and step.operation in (None, "__setitem__", "setattr", "__setattr__")
 
 
@@ -240,12 +246,53 @@ def puts(step: ShownStep) -> bool:
 
 
 def _appends(step: ShownStep) -> bool:
-    return step.op == "write" and (step.field == QUEUE or (step.operation or "") in _APPENDING)
+    is_put = step.field in _QUEUES and not gets(step)
+    return step.op == "write" and (is_put or (step.operation or "") in _APPENDING)
+
+
+# ---- queues: what is put goes to one end, what is taken comes from the other
+
+
+def puts_in_queue(step: ShownStep) -> bool:
+    return step.op == "write" and step.field in _QUEUES and step.operation in _PUTS
+
+
+def gets(step: ShownStep) -> bool:
+    """Whether a step takes an item out of a queue."""
+    return step.op == "write" and step.field in _QUEUES and step.operation in _GETS
+
+
+def is_beside_queue(turn: Turn) -> bool:
+    """Whether one access is of a queue and the other of something else: a queue is no part of what holds it."""
+    return (turn.enters.field in _QUEUES) != (turn.leaves.field in _QUEUES)
+
+
+def at_other_end(steps: Sequence[ShownStep]) -> frozenset[str]:
+    """The operations that do not get in the way of these because they are at the other end of a queue."""
+    if all(map(puts_in_queue, steps)):
+        return _GETS
+    return _PUTS if all(map(gets, steps)) else frozenset()
+
+
+def are_taken_in_pairs(sites: Iterable[int], operation: Callable[[int], str | None], graphs: FlowGraphs) -> bool:
+    """Whether somebody takes two items one after the other, and makes one thing of them. `sites` are of a queue."""
+    places = [place for site in sites if operation(site) in _GETS and (place := graphs.place(site)) is not None]
+    pairs = ((one, other) for one in places for other in places if one.function == other.function)
+    return any(one.node < other.node and is_pair(graphs.of(one.function), one.node, other.node) for one, other in pairs)
+
+
+def is_pair(graph: FlowGraph | None, first: int, last: int) -> bool:
+    """Whether two values go into one value, condition or result, and not as two of any number of them."""
+    if graph is None or first == last or graph.nodes[first].loops != graph.nodes[last].loops:
+        return False
+    return graph.joins(first, last)
 
 
 def is_taken_and_put_back(turn: Turn, graphs: FlowGraphs) -> bool:
     """Whether an element is taken out of a container and put back, or put in and removed, by one unit."""
     first, last = turn.leaves, turn.enters
+    if gets(first) and puts_in_queue(last) and first.target == last.target:
+        return True  # who has it may change it: nobody else can take it
     if (first.operation or "") in _PUTTING and (last.operation or "") in _BY_VALUE:
         return first.object == last.object
     if (first.operation or "") not in _TAKING or (last.operation or "") not in _PUTTING or first.object != last.object:

@@ -36,6 +36,7 @@ CHECKED_AGAIN = _note(
     "the value read first only decides whether to look again, and the same condition is checked under the lock"
 )
 KEPT = _note("what others did in between cannot change what the value read first has decided")
+HANDED_OUT = _note("a queue leaves open who takes which item, and nothing but one item was taken from it")
 ITERATIONS = _note(
     "the two accesses are in different iterations of a loop, and nothing is carried from one to the other"
 )
@@ -53,6 +54,8 @@ LET_IN = _suspect("the lock is released inside its own block and taken again, wh
 VALIDATED = _suspect("the unit looks whether others came in between: by a mark of its own, or by what it read before")
 PHASES = _suspect("one literal is written after the other, and others only compare the value")
 APPENDS = _suspect("others append or put between two appends or puts of one unit: that may be meant so")
+ONE_BY_ONE = _suspect("items are taken from a queue one by one, and nothing shows that two of them belong together")
+PICKED = _suspect("what is put meanwhile may come out first, which such a queue is for")
 TAKEN = _suspect("what was taken out is put back or marked: meanwhile others may be meant to see it gone")
 ENTRY_LOOP = _suspect("the unit is an iteration of a thread's main loop, and no value read in it is written there")
 OPERANDS = _suspect("something is added each time in one step: harmless if these are numbers, which is not known")

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from atomsan.findings.access_facts import at_other_end
 from atomsan.findings.critical_sections import Statements, statements_around
 from atomsan.findings.cycles import turns
 from atomsan.findings.idioms import idiom
@@ -118,7 +119,7 @@ class Repairs:
         if unit is None or unit.activation.function is None:
             return None
         targets = dict.fromkeys(step.target for step in finding.witness if step.op in ("read", "write"))
-        accesses = tuple(one for target in targets for one in self._around.accesses.get(target, ()))
+        accesses = tuple(one for target in targets for one in self._accesses(target, ends))
         pair = Pair(ends[0].number, ends[1].number, ends[0].target)
         nodes = frozenset((unit.first, unit.last, *self._nodes_beside(unit, accesses)))
         for node, inner in ((unit.first, unit.first_inner), (unit.last, unit.last_inner)):
@@ -132,6 +133,13 @@ class Repairs:
         found = statements_around(unit.graph, nodes, loops)
         is_task = ends[0].number in self._around.in_tasks
         return found and _Case(*ends, unit, unit.activation.function, nodes, loops, found, accesses, is_task)
+
+    def _accesses(self, target: int, ends: Sequence[ShownStep]) -> Iterator[Access]:
+        """The accesses of a location that have to wait for the two: who waits for an item must not hold a lock."""
+        symbols, others = self._around.symbols, at_other_end(ends)
+        for access in self._around.accesses.get(target, ()):
+            if symbols is None or symbols.sites.get(access.site, "operation") not in others:
+                yield access
 
     def _advanced(self, pair: Pair, unit: Unit) -> frozenset[int]:
         if not unit.common_loops:

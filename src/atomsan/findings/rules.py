@@ -23,10 +23,12 @@ from atomsan.findings.reasons import (
     COLLECTED,
     ENTRY_LOOP,
     FORGOTTEN,
+    HANDED_OUT,
     ITERATIONS,
     KEPT,
     LET_IN,
     NO_FLOW,
+    ONE_BY_ONE,
     OVERWRITTEN,
     PHASES,
     SAME_LITERAL,
@@ -188,18 +190,29 @@ class Rules:
             return COLLECTED
         if tie is Tie.SHOWN:
             return SHOWN
-        if self._are_apart(turn.enters, turn.leaves) and not _is_copied(turn, unit, tie):
-            return ACROSS
+        is_apart = self._are_apart(turn.enters, turn.leaves) and not _is_copied(turn, unit, tie)
+        if is_apart or facts.is_beside_queue(turn):
+            return HANDED_OUT if any(map(facts.gets, turn.ends)) else ACROSS
         if facts.is_phase(turn, self._graphs):
             return PHASES
-        if facts.appends(turn):
+        if facts.appends(turn) and not self._is_read_in_pairs(turn):
             return APPENDS
+        if all(map(facts.gets, turn.ends)) and not facts.is_pair(unit.graph, unit.first, unit.last):
+            return ONE_BY_ONE
         if facts.is_taken_and_put_back(turn, self._graphs) or self._is_borrowed(turn):
             return TAKEN
         if unit.activation.is_iteration and not self._is_step(turn, unit, tie):
             return ENTRY_LOOP
         is_loose = tie is Tie.OWN and not unit.graph.joins(unit.first, unit.last)
         return LET_IN if is_loose and self._lets_others_in(turn) else None
+
+    def _is_read_in_pairs(self, turn: Turn) -> bool:
+        """Whether what is put by one unit is taken in pairs by somebody."""
+        symbols = self._around.symbols
+        if symbols is None or not all(map(facts.puts_in_queue, turn.ends)) or turn.leaves.target != turn.enters.target:
+            return False
+        sites = self._around.writers.get(turn.enters.target, ())
+        return facts.are_taken_in_pairs(sites, lambda site: symbols.sites.get(site, "operation"), self._graphs)
 
     def _is_step(self, turn: Turn, unit: Unit, tie: Tie) -> bool:
         """Whether an iteration is one step: a value decides in its own code, or goes from one call into another."""

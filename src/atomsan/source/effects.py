@@ -198,6 +198,10 @@ PRIMITIVE_METHODS = frozenset(
 )
 
 
+# Those of them that put into a queue or take out of it.
+QUEUE_METHODS = frozenset({"put", "put_nowait", "get", "get_nowait"})
+
+
 class Call(NamedTuple):
     """A function, by what a call of it does."""
 

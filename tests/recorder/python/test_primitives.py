@@ -415,7 +415,7 @@ jobs.qsize()
 """
     assert in_main(program) == [
         *("write jobs structure", "post jobs item item", "read jobs structure"),
-        *("take jobs item item", "post jobs", "take jobs"),
+        *("write jobs structure", "take jobs item item", "post jobs", "take jobs"),
         *("write jobs structure", "post jobs item item", "write jobs structure", "take jobs item item no-wait"),
         "read jobs structure",
     ]
@@ -442,7 +442,7 @@ with contextlib.suppress(ValueError): jobs.get(timeout=-1)
 """
     assert in_main(program) == [
         *("write jobs structure", "post jobs item item", "take jobs nothing", "read jobs structure"),
-        *("take jobs item item", "take jobs nothing"),
+        *("write jobs structure", "take jobs item item", "take jobs nothing"),
     ]
 
 
@@ -485,7 +485,7 @@ jobs.put(item)
 jobs.get()
 """
     assert in_main(program) == [
-        *("write jobs structure", "post jobs item item", "take jobs item item"),
+        *("write jobs structure", "post jobs item item", "write jobs structure", "take jobs item item"),
     ]
 
 
@@ -510,7 +510,7 @@ except ValueError:
 """
     assert in_main(program) == [
         *("write jobs structure", "post jobs item item") * 2,
-        *("take jobs item item", "write jobs structure", "take jobs item item no-wait"),
+        *("write jobs structure", "take jobs item item", "write jobs structure", "take jobs item item no-wait"),
         *("read jobs structure", "take jobs nothing"),
     ]
 

@@ -266,7 +266,7 @@ def test_queue(kind: str) -> None:
     """
     lines = [line for line in run(body, f"jobs, item = asyncio.{kind}(), (1,)") if "jobs" in line]
     assert lines == [
-        *("2 write jobs structure", "2 post jobs item item", "3 take jobs item item"),
+        *("2 write jobs structure", "2 post jobs item item", "3 write jobs structure", "3 take jobs item item"),
         *("3 post jobs", "2 take jobs", "2 write jobs structure", "2 post jobs item item"),
         *("2 write jobs structure", "2 take jobs item item no-wait", "2 read jobs structure"),
     ]
@@ -283,7 +283,7 @@ def test_put_that_waited_for_room() -> None:
     """
     lines = [line for line in run(body, "jobs, item = asyncio.Queue(1), (1,)") if "jobs" in line]
     assert lines == [
-        *("2 write jobs structure", "2 post jobs item item", "3 take jobs item item"),
+        *("2 write jobs structure", "2 post jobs item item", "3 write jobs structure", "3 take jobs item item"),
         *("2 take jobs nothing", "2 write jobs structure", "2 post jobs item item"),
     ]
 

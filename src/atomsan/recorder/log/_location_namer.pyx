@@ -259,7 +259,7 @@ cdef class LocationNamer:
 
     # Locations
 
-    cdef object add_location(self, uint32_t number, uint32_t kind, uint64_t key, bint of_queue):
+    cdef object add_location(self, uint32_t number, uint32_t kind, uint64_t key, uint32_t of_queue):
         """Name one more; returns its field."""
         cdef ObjectName *owner = self.objects + number
         cdef size_t head
@@ -273,7 +273,7 @@ cdef class LocationNamer:
             is_unique = owner.form == NUMBERED and is_identifier and self.class_is_plain[owner.what]
         else:
             if kind == KEY_STRUCTURE and of_queue:
-                raw, field = b" (items)", "<queue>"
+                raw, field = b" (items)", "<queue>" if of_queue == 1 else "<items>"
             elif kind == KEY_STRUCTURE:
                 raw, field = b" (structure)", "<structure>"
             elif kind == KEY_WHOLE:

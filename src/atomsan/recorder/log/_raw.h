@@ -118,11 +118,13 @@ enum {
     FLAG_LOOP_LOCK = 2,   /* acquire, release: of an asyncio loop (kind `loop`) */
     FLAG_NO_WAIT = 4,     /* a take that could not have waited */
     FLAG_CLASS = 8,       /* the object is a class, and `type` the number of that class itself */
-    FLAG_QUEUE = 16,      /* KEY_STRUCTURE: of a queue. A write is a put or a get, a read is a look at its size */
+    FLAG_QUEUE = 16,      /* KEY_STRUCTURE: of a queue. A write is a put or a get, a read is a look at its size.
+                           * type: the site of the call, or 0 */
     FLAG_CALLED_BACK = 32, /* begin: of a function that a library calls back */
     FLAG_KNOWN = 64,      /* RAW_HOLDS: only if the object is known already. A container has its name from its use */
     FLAG_RESUMED = 128,   /* begin: of a generator that runs again */
-    FLAG_REENTRANT = 256  /* acquire: of a lock that its holder can acquire again */
+    FLAG_REENTRANT = 256, /* acquire: of a lock that its holder can acquire again */
+    FLAG_PICKS = 512      /* with FLAG_QUEUE: what is put may come out before what was there (LifoQueue, PriorityQueue) */
 };
 
 #endif

@@ -200,6 +200,8 @@ cdef int access(State *s, const RawRecord *r) except -1 nogil:
     site = site_symbol(s, r.site)
     if r.key_kind < KEY_ELEMENTS and site != NONE and s.program.sites[r.site].flags & SITE_FEEDS:
         note(s, r.thread, r.site, location)
+    if r.flags & FLAG_QUEUE and is_call(&s.program, r.type):
+        site = site_symbol(s, r.type)
     if t.made:
         if location != NONE and site != NONE and r.op == RAW_WRITE and s.program.sites[r.site].flags & SITE_MAKES:
             stored(s, t.made, location)

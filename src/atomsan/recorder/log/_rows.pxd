@@ -17,7 +17,7 @@ cdef struct NewLocation:
     uint32_t object
     uint32_t site
     uint32_t kind
-    uint32_t is_queue     # the structure of one
+    uint32_t is_queue     # the structure of one; 2: of one that picks what comes out first
 
 cdef struct NewObject:
     uint64_t address

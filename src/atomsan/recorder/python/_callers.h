@@ -216,4 +216,23 @@ static uint32_t find_call(int *is_callback) {
     return site;
 }
 
+/* The site in recorded code at which the running thread stands, also while a library runs for it; 0: there is none. Code
+ * of ours may run, and so may other threads. */
+static uint32_t find_site_here(void) {
+    if (UNLIKELY(mine->epoch != S->epoch)) mine = S->enter();
+    const void *base = mine->base;
+    Caller frame = shown_frame(the_running());
+    uint32_t site = 0;
+    for (int passed = 0; passed <= MOST_FRAMES && frame != NULL && frame != base; passed++) {
+        CodeMark *mark = recorded_mark(code_of(frame));
+        if (mark != NULL) {
+            site = site_of_call(mark, code_of(frame), instruction_of(frame));
+            break;
+        }
+        frame = further_out(frame);
+    }
+    let_caller_go(frame);
+    return site == NO_CALL_SITE ? 0 : site;
+}
+
 #endif

@@ -54,12 +54,13 @@ static inline int is_hidden(const CallFrame *frame) {
            && frame->instruction < (CodeUnit *)frame->code->co_code_adaptive + frame->code->_co_firsttraceable;
 }
 
-static inline Caller further_out(Caller frame) {
-    do {
-        frame = frame->previous;
-    } while (frame != NULL && is_hidden(frame));
+/* The frame, or the next one further out that shows. */
+static inline Caller shown_frame(Caller frame) {
+    while (frame != NULL && is_hidden(frame)) frame = frame->previous;
     return frame;
 }
+
+static inline Caller further_out(Caller frame) { return shown_frame(frame->previous); }
 
 static inline Caller the_running(void) { return running_frame(); }
 static inline void let_caller_go(Caller caller) {}
@@ -72,6 +73,7 @@ typedef PyFrameObject *Caller;
 
 static inline Caller the_running(void) { return PyThreadState_GetFrame(PyThreadState_Get()); }
 static inline void let_caller_go(Caller caller) { Py_XDECREF((PyObject *)caller); }
+static inline Caller shown_frame(Caller frame) { return frame; }
 static inline Caller further_out(Caller frame) {
     PyFrameObject *back = PyFrame_GetBack(frame);
     let_caller_go(frame);

@@ -19,9 +19,19 @@ cdef const void *set_base(const void *frame) noexcept
 cdef uint32_t new_thread(object name) except 0
 # The site of the last probe that ran on this OS thread.
 cdef uint32_t current_site() noexcept
+# The site of the call that recorded code makes on this OS thread, also where it is a library that runs. 0: there is none.
+# May let other threads run.
+cdef uint32_t call_site() noexcept
+# Who finds it.
+cdef void on_call_site(uint32_t (*find)() noexcept) noexcept
 # One record of the running thread. Waits for room first if need be, with the GIL released, so: log, then act (or act,
 # then log) with nothing between that could let another thread run.
 cdef void log_record(uint8_t op, uint8_t key_kind, uint16_t flags, uint64_t obj, uint64_t key, uint32_t site) noexcept
+# The same for an access of a queue, which has the site of the call. What has happened already takes from the reserve, and
+# another record follows, which waits.
+cdef void log_queue(
+    uint8_t op, uint16_t flags, uint64_t queue, uint32_t call, uint32_t site, bint has_happened
+) noexcept
 # The same, for what has happened already: takes from the reserve and waits afterwards.
 cdef void log_after(uint8_t op, uint8_t key_kind, uint16_t flags, uint64_t obj, uint64_t key, uint32_t site) noexcept
 # The object at this address is dying. Never waits. For types whose own deallocator calls it.

@@ -19,7 +19,7 @@ from atomsan.recorder.python._writer cimport (
 )
 from atomsan.recorder.python.key_types import shown_key
 from atomsan.recorder.log._raw cimport (
-    RAW_FREE, RAW_HEAD_BYTES, RAW_MAGIC, RAW_REGION, RAW_REGION_END, RAW_THREAD, RawHead, RawRecord,
+    FLAG_QUEUE, KEY_STRUCTURE, RAW_FREE, RAW_HEAD_BYTES, RAW_MAGIC, RAW_REGION, RAW_REGION_END, RAW_THREAD, RawHead, RawRecord,
 )
 
 cdef extern from *:
@@ -615,6 +615,19 @@ cdef uint32_t current_site() noexcept:
     return thread.site if thread.epoch == the_state.epoch else 0
 
 
+ctypedef uint32_t (*FindSite)() noexcept
+cdef FindSite find_call_site = NULL
+
+
+cdef void on_call_site(uint32_t (*find)() noexcept) noexcept:
+    global find_call_site
+    find_call_site = find
+
+
+cdef uint32_t call_site() noexcept:
+    return find_call_site() if the_state.on and find_call_site != NULL else 0
+
+
 # --- records --------------------------------------------------------------------------------------------------------
 
 cpdef bint is_recording() noexcept:
@@ -632,6 +645,25 @@ cdef void log_record(uint8_t op, uint8_t key_kind, uint16_t flags, uint64_t obj,
     if obj:
         mark_seen(&the_state, obj)
     put(&the_state, obj, key, RAW_WHAT(0, site), RAW_WORD(thread.number, op, key_kind, flags))
+
+
+cdef void log_queue(
+    uint8_t op, uint16_t flags, uint64_t queue, uint32_t call, uint32_t site, bint has_happened
+) noexcept:
+    cdef Thread *thread
+    cdef State *s = &the_state
+    if not s.on:
+        return
+    thread = enter_thread()
+    if thread.number == 0:
+        return
+    if has_happened:
+        if s.next >= s.limit and not make_room(1, 0) and not make_room(1, 1):
+            return
+    elif not has_room(s, 1):
+        return
+    mark_seen(s, queue)
+    put(s, queue, 0, RAW_WHAT(call, site), RAW_WORD(thread.number, op, KEY_STRUCTURE, FLAG_QUEUE | flags))
 
 
 cdef void log_after(uint8_t op, uint8_t key_kind, uint16_t flags, uint64_t obj, uint64_t key, uint32_t site) noexcept:

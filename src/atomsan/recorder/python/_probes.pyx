@@ -121,6 +121,7 @@ cdef extern from "_fast_paths.h":
     void forget_callers()
     uint32_t plain_call(Probe *probe)
     uint32_t find_call(int *is_callback)
+    uint32_t find_site_here()
     uint32_t CALL_UNKNOWN, NO_CALL_SITE
     uint32_t (*number_of_call)(PyObject *caller, int instruction, uint32_t module) noexcept
     int (*is_invoked_by_name)(PyObject *caller, int instruction, PyObject *called) noexcept
@@ -610,6 +611,7 @@ cdef void forget_types() noexcept:
 
 S = _log.state()
 _log.on_attach(forget_types)
+_log.on_call_site(site_here)
 cells_free = _log.log_free
 span_end = end_span
 driven_end = end_driven

@@ -24,8 +24,8 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport strcmp
 
 from atomsan.recorder.python._log cimport (
-    call_hidden, called_from_instrumented_code, current_site, current_thread, define, is_instrumented_namespace,
-    is_recording, log_after, log_free, log_record, name_number, namespaces, new_thread, set_base, set_current_thread,
+    call_hidden, call_site, called_from_instrumented_code, current_site, current_thread, define, is_instrumented_namespace,
+    is_recording, log_after, log_free, log_queue, log_record, name_number, namespaces, new_thread, set_base, set_current_thread,
 )
 from atomsan.recorder.log._raw cimport *
 
@@ -48,6 +48,7 @@ cdef extern from "Python.h":
         void *mp_subscript
     ctypedef struct PyTypeObject:
         const char *tp_name
+        PyTypeObject *tp_base
         void *tp_dealloc
         void *tp_new
         void *tp_call
@@ -61,7 +62,7 @@ cdef extern from "Python.h":
 
     int METH_VARARGS, METH_KEYWORDS, METH_NOARGS, METH_O, METH_FASTCALL, METH_METHOD
     unsigned long Py_TPFLAGS_HAVE_VECTORCALL, Py_TPFLAGS_METHOD_DESCRIPTOR
-    PyTypeObject PyMethodDescr_Type, PyCFunction_Type, PyUnicode_Type
+    PyTypeObject PyMethodDescr_Type, PyCFunction_Type, PyUnicode_Type, PyBaseObject_Type
     PyObject *Py_None
     PyObject *Py_True
     PyObject *Py_False

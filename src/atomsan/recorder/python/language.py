@@ -16,7 +16,7 @@ from atomsan.recorder.log.definitions import (
     SiteDefinition,
     SiteLinks,
 )
-from atomsan.source.effects import PRIMITIVE_METHODS
+from atomsan.source.effects import PRIMITIVE_METHODS, QUEUE_METHODS
 from atomsan.source.normal_statements import NormalStatements
 
 # Probes whose name is that of a method or function which reads or writes something: what is done at their sites.
@@ -111,8 +111,8 @@ class _Calls:
         """The functions of each qualified name, by their lines: a getter and its setter share one."""
         for number in sorted(range(len(functions)), key=lambda number: int(functions[number][1])):
             self._by_name.setdefault(str(functions[number][0]), []).append(number)
-        self._nodes: dict[int, dict[str, int]] = {}
-        """Of the functions that were asked for: the nodes of their summaries that can call something, by position."""
+        self._summaries: dict[int, dict[str, Any]] = {}
+        """Of the functions that were asked for."""
 
     def site(self, position: Position, code: str) -> SiteDefinition:
         line, last_line, column, last_column = position
@@ -123,7 +123,7 @@ class _Calls:
             column=max(column, 0),
             function=_function_of(code) if function is None else str(self._functions[function][0]),
             text=self._lines[line - 1].strip() if 0 < line <= len(self._lines) else "",
-            operation=None,
+            operation=self._queue_method(function, node),
             expression="",
             is_call=True,
             node=node,
@@ -141,16 +141,38 @@ class _Calls:
                 return number, int(node)
         return (before or named or (None,))[-1], None
 
+    def _queue_method(self, function: int | None, node: int | None) -> str | None:
+        """The method, where a call or what is awaited may be one of a queue: which has no probe to tell."""
+        if function is None or node is None:
+            return None
+        summary = self._summary(self._owners[function])
+        nodes = summary.get("nodes", ())
+        name = _called(nodes, node)
+        if name == "await":
+            awaited = (_called(nodes, start) for start, end, *_ in summary["edges"] if end == node)
+            name = next((one for one in awaited if one in QUEUE_METHODS), None)
+        return name if name in QUEUE_METHODS else None
+
     def _calls_of(self, function: int) -> dict[str, int]:
-        known = self._nodes.get(function)
+        calls: dict[str, int] = self._summary(function).get("calls", {})
+        return calls
+
+    def _summary(self, function: int) -> dict[str, Any]:
+        known = self._summaries.get(function)
         if known is None:
             summary = str(self._functions[function][3])
             try:
-                known = json.loads(summary).get("calls", {}) if summary else {}
+                known = json.loads(summary) if summary else {}
             except RecursionError:  # it is damaged
                 known = {}
-            self._nodes[function] = known
+            self._summaries[function] = known
         return known
+
+
+def _called(nodes: Sequence[Mapping[str, Any]], node: int) -> str | None:
+    """The function or method that a node of a summary calls, where it is one that calls something by a name."""
+    facts = nodes[node] if node < len(nodes) else {}
+    return facts.get("name") or facts.get("op")
 
 
 def _function_of(code: str) -> str:

@@ -135,7 +135,7 @@ cdef int post_item(State *s, const RawRecord *r, Primitive *p, uint32_t site) ex
 
 
 cdef int take_item(State *s, const RawRecord *r, uint32_t site) except -1 nogil:
-    """The oldest post of the same item."""
+    """The oldest post of the same item. One that could not wait is an access of the queue, and splits no region."""
     cdef uint32_t found = find(&s.table, r.object, AN_ITEM, r.key), hand, row
     cdef Entry *entry
     if not found:
@@ -147,7 +147,7 @@ cdef int take_item(State *s, const RawRecord *r, uint32_t site) except -1 nogil:
     if entry.value == NONE:
         row = object_at(s, r.object)
         remove(&s.table, found, &object_row(s, row).entries)
-    return emit(s, r.thread, TAKE, hand, site)
+    return 0 if r.flags & FLAG_NO_WAIT else emit(s, r.thread, TAKE, hand, site)
 
 
 # Semaphores: the n-th acquire takes the (n - permits)-th release. One of a single permit is a lock, as long as its

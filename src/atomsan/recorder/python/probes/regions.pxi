@@ -76,6 +76,10 @@ cdef uint32_t ask_for_site(PyObject *caller, int instruction, uint32_t module) n
     return site or NO_CALL_SITE
 
 
+cdef uint32_t site_here() noexcept:
+    return find_site_here()
+
+
 cdef object invokes = None
 
 

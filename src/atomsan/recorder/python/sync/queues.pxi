@@ -3,8 +3,35 @@
 # Most is logged in `_put`, `_get` and `_qsize`: these run under the queue's mutex, so that the log has exactly the
 # queue's order, and a put or get that fails leaves no trace.
 
+cdef uint32_t site_of_call() noexcept:
+    cdef PyObject *error[3]
+    cdef bint has_error = keep_error(error)
+    cdef uint32_t site = call_site()
+    if has_error:
+        restore_error(error)
+    return site
+
+
+cdef bint gives_in_order(PyObject *queue) noexcept:
+    """Whether it is known to give its items in the order in which it got them."""
+    cdef PyTypeObject *kind = Py_TYPE(queue)
+    if kind == simple_queue_type:
+        return True
+    return strcmp(kind.tp_name, "Queue") == 0 and (
+        kind.tp_base == &PyBaseObject_Type or strcmp(kind.tp_base.tp_name, "_LoopBoundMixin") == 0
+    )
+
+
+cdef void log_access(uint8_t op, PyObject *queue, uint32_t call, bint has_happened) noexcept:
+    cdef PyObject *error[3]
+    cdef bint has_error = keep_error(error)
+    log_queue(op, 0 if gives_in_order(queue) else FLAG_PICKS, <uintptr_t>queue, call, current_site(), has_happened)
+    if has_error:
+        restore_error(error)
+
+
 cdef void log_structure(uint8_t op, PyObject *queue) noexcept:
-    record(op, KEY_STRUCTURE, FLAG_QUEUE, <uintptr_t>queue, 0, current_site())
+    log_access(op, queue, site_of_call(), False)
 
 
 cdef void log_put(PyObject *queue, PyObject *item) noexcept:
@@ -12,15 +39,13 @@ cdef void log_put(PyObject *queue, PyObject *item) noexcept:
     record(RAW_POST, HAND_ITEM, 0, <uintptr_t>queue, <uintptr_t>item, current_site())
 
 
-cdef void log_got(PyObject *queue, PyObject *item, bint waited) noexcept:
-    """A get that can wait is a hand-over and nothing else: it rests on no look at the queue, and splits the region that
-    it stands in. One that cannot wait changes the queue in the region that it stands in. One that finds nothing, and
-    did not wait, leaves no trace: it fails in the same step, which is what people do in place of looking first."""
-    if waited:
-        record_after(RAW_TAKE, HAND_ITEM, 0, <uintptr_t>queue, <uintptr_t>item, current_site())
-    else:
-        log_structure(RAW_WRITE, queue)
-        record_after(RAW_TAKE, HAND_ITEM, FLAG_NO_WAIT, <uintptr_t>queue, <uintptr_t>item, current_site())
+cdef void log_got(PyObject *queue, PyObject *item, uint32_t call, bint waited) noexcept:
+    """A get changes the queue. One that can wait is also a hand-over, which splits the region that it stands in: behind
+    the access, so that nothing but what was before the wait is in one region with it. One that finds nothing, and did
+    not wait, leaves no trace: it fails in the same step, which is what people do in place of looking first."""
+    cdef uint16_t flags = 0 if waited else FLAG_NO_WAIT
+    log_access(RAW_WRITE, queue, call, True)
+    record_after(RAW_TAKE, HAND_ITEM, flags, <uintptr_t>queue, <uintptr_t>item, current_site())
 
 
 cdef PyObject *queue_use(PyObject *watched, PyObject *const *args, size_t nargsf, PyObject *kwnames) noexcept:
@@ -105,13 +130,16 @@ cdef PyObject *queue_inner_get(PyObject *watched, PyObject *const *args, size_t 
     global in_queue
     cdef PyObject *outer = in_queue
     cdef PyObject *result
+    cdef uint32_t call
+    cdef bint waited = get_mode == GET_WAITING
     if PyVectorcall_NARGS(nargsf) < 1 or not is_logged_queue(args[0]):
         return call_original(watched, args, nargsf, kwnames)
+    call = site_of_call()
     in_queue = args[0]
     result = call_original(watched, args, nargsf, kwnames)
     in_queue = outer
     if result != NULL:
-        log_got(args[0], result, get_mode == GET_WAITING)
+        log_got(args[0], result, call, waited)
     return result
 
 
@@ -182,9 +210,10 @@ cdef PyObject *simple_get(
     cdef bint watched = is_watched_object(queue, KIND_LOCK)
     cdef bint may_wait = not is_false(argument(args, count, kwnames, 0, N_BLOCK))
     cdef bint has_time = may_wait and not is_zero_timeout(argument(args, count, kwnames, 1, N_TIMEOUT))
+    cdef uint32_t call = site_of_call() if watched else 0
     cdef PyObject *item = original_simple_get(queue, kind, args, count, kwnames)
     if watched and item != NULL:
-        log_got(queue, item, may_wait)
+        log_got(queue, item, call, may_wait)
     elif watched and has_time:
         log_ran_out(queue, OF_QUEUE)
     return item
@@ -194,9 +223,10 @@ cdef PyObject *simple_get_nowait(
     PyObject *queue, PyTypeObject *kind, PyObject *const *args, Py_ssize_t count, PyObject *kwnames
 ) noexcept:
     cdef bint watched = is_watched_object(queue, KIND_LOCK)
+    cdef uint32_t call = site_of_call() if watched else 0
     cdef PyObject *item = original_simple_get_nowait(queue, kind, args, count, kwnames)
     if watched and item != NULL:
-        log_got(queue, item, False)
+        log_got(queue, item, call, False)
     return item
 
 

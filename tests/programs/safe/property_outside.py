@@ -42,8 +42,9 @@ def spend(account, amount):
 
 
 def shown(account):
-    balance = account.balance
-    spent = account.spent
+    with account.lock:
+        balance = account.balance
+        spent = account.spent
     return f"{balance}, and {spent} spent"
 
 

@@ -115,7 +115,8 @@ class Ties:
         goes_up = self._goes_up(first, unit.first_inner, passed)
         loop = next((loop for loop in unit.common_loops if loop in advanced), None)
         if loop is not None:
-            return self._tie_around(unit, loop, last) if goes_up else Tie.APART
+            tie = self._tie_around(unit, loop, last) if goes_up else Tie.APART
+            return Tie.NONE if tie is Tie.APART and _is_driven(unit, loop) else tie
         if goes_up and self._flows(unit, last):
             return Tie.FLOW
         if unit.activation.is_declared or (not unit.first_inner and not unit.last_inner):
@@ -202,6 +203,12 @@ class Ties:
     def _has_free_variables(self, activation: Activation) -> bool:
         """Whether a function may use variables of the one around it, which are as good as parameters."""
         return activation.function is not None and "<locals>" in self._functions[activation.function]
+
+
+def _is_driven(unit: Unit, loop: int) -> bool:
+    """Whether one of the accesses is in what makes the loop go on: a generator's code is around the iterations."""
+    ends = (unit.first, unit.first_inner), (unit.last, unit.last_inner)
+    return any(inner and unit.graph.is_step_of(node, loop) for node, inner in ends)
 
 
 def advanced_loops(graph: FlowGraph, events: Sequence[OwnEvent]) -> frozenset[int]:

@@ -78,7 +78,7 @@ CHANNELS = {
     "setter": 3,
     "generator": 2,
     "callback": 2,
-    "lambda": 3,
+    "lambda": 1,
     "partial": 1,
     "default": 1,
     "library": 2,
@@ -457,7 +457,7 @@ class Maker:
         In some, the condition is on a second look, too (`beside`); a weaker one is then without it.
         """
         single = Look(look, condition)
-        parts = (single, beside) if beside is not None and self.chance(0.15) else (single,)
+        parts = (single, beside) if beside is not None and self.chance(0.08) else (single,)
         is_double = len(parts) > 1
         word = self.source.choice(("and", "and", "or"))
         again = self.source.choices(("no", "same", "weaker"), (6, 4, 3 if is_double else 1))[0]

@@ -51,7 +51,7 @@ def test_no_harmful_program_is_silent_and_no_atomic_one_alarms() -> None:
 
 def test_each_truth_has_a_fair_share() -> None:
     counts = Counter(case_of(seed).truth.verdict for seed in range(300))
-    assert all(counts[truth] >= 0.12 * 300 for truth in TRUTHS), counts
+    assert all(counts[truth] >= 0.05 * 300 for truth in TRUTHS), counts
 
 
 def test_same_seed_gives_the_same_case() -> None:

@@ -290,6 +290,53 @@ SUSPECTS = {
         reasons.PHASES,
         Case("box.x = 'loading'\nturn()\nbox.x = 'done'", "other_box.y = box.x"),
     ),
+    "validated by a mark": (
+        Case(
+            "box.x = 'busy'\nturn()\nwith box.lock:\n    if box.x == 'busy': box.y = 1",
+            "with box.lock: box.x = 'free'",
+        ),
+        reasons.VALIDATED,
+        Case(
+            "box.x = 'busy'\nturn()\nwith box.lock:\n    if box.x == 'free': box.y = 1",
+            "with box.lock: box.x = 'free'",
+        ),
+    ),
+    "validated by what was read": (
+        Case(
+            "n = box.x\nturn()\nwith box.lock:\n    if box.x == n: box.x = n + 1",
+            "with box.lock: box.x = 7",
+        ),
+        reasons.VALIDATED,
+        Case(
+            "n = box.x\nturn()\nwith box.lock:\n    if box.x == box.y: box.x = n + 1",
+            "with box.lock: box.x = 7",
+            "box.y = 7",
+        ),
+    ),
+    "validated by which is larger": (
+        Case(
+            "n = box.x + 5\nturn()\nwith box.lock:\n    if n > box.x: box.x = n",
+            "with box.lock: box.x = 2",
+        ),
+        reasons.VALIDATED,
+        Case(
+            "n = len(box.items) - 1\nturn()\nwith box.lock:\n"
+            "    other_box.y = box.items[n] if n < len(box.items) else 0",
+            "with box.lock: box.items.append(2)",
+            "box.items.append(1)",
+        ),
+    ),
+    "checked again in other words": (
+        Case(
+            DOUBLE_CHECK + "        if not box.made:\n            box.made = object()",
+            "with box.lock:\n    box.made = object()",
+        ),
+        reasons.CHECKED_OTHERWISE,
+        Case(
+            DOUBLE_CHECK + "        if box.made != 1:\n            box.made = object()",
+            "with box.lock:\n    box.made = object()",
+        ),
+    ),
     "appends": (
         Case("box.items.append(1)\nturn()\nbox.items.append(2)", "box.items.append(3)"),
         reasons.APPENDS,

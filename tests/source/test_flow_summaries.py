@@ -299,6 +299,23 @@ def test_form_of_conditions(one: str, other: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("body", "value"),
+    [
+        ("n = self.v[p]\nn = n + 1\nself.v[p] = n", "update"),
+        ("n = self.w\nn = self.v\nself.v = n + 1", "update"),
+        ("n = self.v\nif p: n = self.w\nself.v = n + 1", "other"),
+        ("n = self.v\nwhile p:\n    self.v = n + 1\n    n = self.w", "other"),
+        ("n = self.v\ntry: n = f()\nexcept E: pass\nself.v = n + 1", "other"),
+        ("n = self.v\nn = n + self.w\nself.v = n", "update"),
+        ("n = self.v\nn = f(n)\nself.v = n", "other"),
+    ],
+)
+def test_store_of_a_variable_that_is_bound_twice(body: str, value: str) -> None:
+    (write,) = [node for node in flow_of(body).summary["nodes"] if node["k"] == "write"]
+    assert write["value"] == value
+
+
+@pytest.mark.parametrize(
     ("test", "shape", "opposite"),
     [
         ("self.a is None", "? is None", "? is not None"),

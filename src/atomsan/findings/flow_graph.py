@@ -129,6 +129,13 @@ class FlowGraph:
         is_for = 0 <= statement < len(self.statements) and self.statements[statement][3] in ("For", "AsyncFor")
         return is_for and found.statement == statement and loop in found.loops
 
+    def is_collected(self, node: int, loop: int) -> bool:
+        """Whether what a node gives in the iterations of a comprehension goes into one thing: `sum(n for n in l)`."""
+        statement = self.loops[loop][1] if 0 <= loop < len(self.loops) else -1
+        kind = self.statements[statement][3] if 0 <= statement < len(self.statements) else "For"
+        outside = (one for one in self.reached(node, explicit=True) if loop not in self.nodes[one].loops)
+        return kind not in ("For", "AsyncFor", "While") and any(self.nodes[one].kind in _JOINING for one in outside)
+
     def carries(self, source: int, to: int, loop: int, *, explicit: bool = False) -> bool:
         """Whether a value goes from one node to another around the loop: from one iteration into a later one."""
         seen: set[tuple[int, bool]] = set()

@@ -263,8 +263,10 @@ class Rules:
             return False
         first, last = (Local(site=step.at, around=self._around.activations(step.number)) for step in (one, other))
         unit = self._ties.unit(first, last)
-        if unit is None or unit.common_loops:
+        if unit is None:
             return False
+        if unit.common_loops:
+            return unit.first == unit.last and unit.graph.is_collected(unit.first, unit.common_loops[0])
         tie = self._ties.tie(unit, first, last)
         return tie in (Tie.FLOW, Tie.JOINT) or unit.graph.joins(unit.first, unit.last)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import builtins
 import keyword
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -86,14 +86,15 @@ class Repairs:
     def of(self, findings: Sequence[Finding]) -> dict[str, Repair]:
         """By the ids of the findings. Without those whose flow is not known."""
         cases = {finding.id: case for finding in findings if (case := self._case(finding))}
-        alike: dict[tuple[int, str], list[_Case]] = {}
+        alike: dict[tuple[object, ...], list[_Case]] = {}
         for finding in findings:
-            if finding.id in cases:
-                alike.setdefault((cases[finding.id].function, finding.level), []).append(cases[finding.id])
+            if (case := cases.get(finding.id)) is not None:
+                alike.setdefault(_about(case, finding), []).append(case)
+        joined = {key: _joined(same) for key, same in alike.items()}
         return {
-            finding.id: self._repair(_joined(cases[finding.id], alike[cases[finding.id].function, finding.level]))
+            finding.id: self._repair(_with_all(case, joined[_about(case, finding)]))
             for finding in findings
-            if finding.id in cases
+            if (case := cases.get(finding.id)) is not None
         }
 
     def _repair(self, case: _Case) -> Repair:
@@ -427,16 +428,25 @@ class Repairs:
         return tuple(found)[:_MOST_CALLS]
 
 
-def _joined(case: _Case, alike: Iterable[_Case]) -> _Case:
-    """The case with the others of its function that are about data of the same object: one lock mends all of them."""
-    same = [one for one in alike if one.first.data == case.first.data and one.last.data == case.last.data]
-    if case.unit.activation.is_iteration:
-        return case  # a round of a loop may do several things
+def _about(case: _Case, finding: Finding) -> tuple[object, ...]:
+    """The same for the cases of one function that are about data of the same objects: one lock mends all of them."""
+    return case.function, finding.level, case.first.data, case.last.data
+
+
+def _joined(same: Sequence[_Case]) -> _Case:
+    """Several cases as one."""
     nodes = frozenset[int]().union(*(one.nodes for one in same))
     loops = frozenset[int]().union(*(one.loops for one in same))
     accesses = tuple(dict.fromkeys(access for one in same for access in one.accesses))
-    found = statements_around(case.unit.graph, nodes, loops)
-    return replace(case, nodes=nodes, loops=loops, statements=found, accesses=accesses) if found else case
+    found = statements_around(same[0].unit.graph, nodes, loops)
+    return replace(same[0], nodes=nodes, loops=loops, statements=found, accesses=accesses) if found else same[0]
+
+
+def _with_all(case: _Case, joined: _Case) -> _Case:
+    """The case with the others like it. A round of a loop may do several things, and is taken by itself."""
+    if case.unit.activation.is_iteration or not joined.nodes >= case.nodes:
+        return case
+    return replace(case, nodes=joined.nodes, loops=joined.loops, statements=joined.statements, accesses=joined.accesses)
 
 
 def _kind_of_lock(name: str) -> str:

@@ -144,6 +144,7 @@ class Surroundings:
         self._forgets = forgets
         self._locks, self._open = start or ThreadStates(HeldLocks(), OpenRegions())
         self._inside: dict[int, list[OpenRegion]] = {}
+        self._activations: dict[int, list[Activation]] = {}
         self._symbols: Symbols | None = None
 
     def feed(self, batch: Batch, symbols: Symbols) -> bool:
@@ -204,7 +205,11 @@ class Surroundings:
 
     def activations(self, event: int) -> list[Activation]:
         """The activations that the thread is in at an event, the innermost last."""
-        return self._finder.activations(self._inside.get(event, ())) if self._finder else []
+        known = self._activations.get(event)
+        if known is None:
+            known = self._finder.activations(self._inside.get(event, ())) if self._finder else []
+            self._activations[event] = known
+        return known
 
     def is_forgotten(self, pair: Pair) -> bool:
         """Whether it was too late to see what the thread did between the accesses."""

@@ -267,8 +267,10 @@ class Rules:
             return False
         if unit.common_loops:
             return unit.first == unit.last and unit.graph.is_collected(unit.first, unit.common_loops[0])
+        # that a look at one decides whether the other is looked at ties them to nobody else
+        is_passed = unit.last in unit.graph.reached(unit.first, explicit=True)
         tie = self._ties.tie(unit, first, last)
-        return tie in (Tie.FLOW, Tie.JOINT) or unit.graph.joins(unit.first, unit.last)
+        return (tie is Tie.FLOW and is_passed) or tie is Tie.JOINT or unit.graph.joins(unit.first, unit.last)
 
     def _checked_again(self, turn: Turn, first: Local) -> Reason | None:
         """Double-checked locking done right: a proof, if the lock is taken for the later check, and writers hold it."""

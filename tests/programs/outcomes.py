@@ -80,4 +80,5 @@ def is_expected(finding: dict[str, Any], text: str) -> bool:
 
 def strongest(levels: Iterable[str]) -> str | None:
     """The first of finding, suspect, note that is among these; None if there is none."""
-    return next((level for level in LEVELS if level in set(levels)), None)
+    found = set(levels)
+    return next((level for level in LEVELS if level in found), None)

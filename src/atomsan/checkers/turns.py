@@ -64,14 +64,16 @@ class TurnFinder:
             self._engine.resume(thread, opened.transactions(thread), regions[thread])
 
     def feed(self, batch: Batch) -> None:
-        if self._known < len(self._locations):
-            self._learn_parts()
+        # of a live trace, more locations may be on the way, without their fields
+        accessed = batch.target[batch.op <= Op.WRITE]
+        if len(accessed) and (needed := int(accessed.max()) + 1) > self._known:
+            self._learn_parts(needed)
         self._engine.feed(batch.first, batch.thread, batch.op, batch.target, batch.site)
 
-    def _learn_parts(self) -> None:
-        fields = self._locations.columns.get("field", ())[self._known : len(self._locations)]
+    def _learn_parts(self, count: int) -> None:
+        fields = self._locations.columns.get("field", ())[self._known : count]
         self._engine.set_parts(self._known, np.array([PARTS.get(field, 0) for field in fields], np.uint8))
-        self._known = len(self._locations)
+        self._known = count
 
     def finish(self) -> None:
         """The end of the trace: what is open ends there."""

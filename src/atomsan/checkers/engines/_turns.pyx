@@ -7,8 +7,8 @@ before r1, in one transaction R: each of T and R comes before the other. `checke
 
 Its kind: path, site and operation of a and of b; site and operation of r1 and of r2; which part of its object the
 location of a and that of b are, by the numbers that the caller gives to them: one call can access the structure of a
-container and an element; whether a and b are of one location, r1 and r2 of one transaction, a and b of the same innermost region (the same begin: one iteration of a loop);
-one turn or two. A path is a hash of the open regions and the sites of their begins, from the outermost inwards. Of
+container and an element; whether a and b are of one location, r1 and r2 of one transaction, a and b of the same
+innermost region (the same begin: one iteration of a loop); one turn or two. A path is a hash of the open regions and the sites of their begins, from the outermost inwards. Of
 each kind the example is kept that has the fewest events of the thread between a and b. Its count: one turn counts once
 for T and the other thread, two turns once for T and R.
 

@@ -66,6 +66,13 @@ def holds(shape: str, literal: str) -> bool:
     return condition is not None and _holds(condition, literal)
 
 
+def equal_to(shape: str) -> str | None:
+    """The literal that a condition wants a value to be equal to, as it is written down."""
+    condition = _parsed(shape)
+    is_equality = isinstance(condition, ast.Compare) and isinstance(condition.ops[0], ast.Eq | ast.Is)
+    return ast.unparse(condition.comparators[0]) if is_equality and isinstance(condition, ast.Compare) else None
+
+
 def _parsed(shape: str) -> ast.expr | None:
     """A condition on one value: itself, not itself, or one comparison with a literal."""
     try:

@@ -129,7 +129,9 @@ class Rules:
         graph = self._graphs.of(inner.function) if inner else None
         if inner is None or graph is None or place is None or place.function != inner.function:
             return frozenset()
-        events = self._around.inner_events(turn.pair, inner, self._graphs) if graph.nodes[place.node].loops else None
+        if not graph.nodes[place.node].loops:
+            return frozenset()
+        events = self._around.own_events(turn.pair, inner, self._graphs, is_innermost=True)
         return frozenset() if events is None else advanced_loops(graph, events)
 
     def _proof(self, turn: Turn) -> Reason | None:

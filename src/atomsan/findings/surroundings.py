@@ -321,21 +321,18 @@ class Surroundings:
         held = self._locks.held(thread)
         return tuple(Hold(locks[lock], since) for lock, since in held if locks.get(lock, "kind") != "loop")
 
-    def own_events(self, pair: Pair, unit: Activation, graphs: FlowGraphs) -> list[OwnEvent] | None:
-        """What the unit's own code did from the first access of a pair to the last. None: it is not known."""
-        between = self.between.get(pair)
-        if between is None or between.is_cut or self._finder is None:
-            return None
-        opened = [one for one in self.opened(pair.first) if self._finder.is_activation(one.region)]
-        return _own_events(between, opened, unit, self._finder, graphs)
+    def own_events(
+        self, pair: Pair, unit: Activation, graphs: FlowGraphs, *, is_innermost: bool = False
+    ) -> list[OwnEvent] | None:
+        """What the unit's own code did from the first access of a pair to the last. None: it is not known.
 
-    def inner_events(self, pair: Pair, inner: Activation, graphs: FlowGraphs) -> list[OwnEvent] | None:
-        """What the function that the first access is in did from then on, in its own code, until it ended."""
+        `is_innermost`: what the function that the first access is in did, until it ended.
+        """
         between = self.between.get(pair)
         if between is None or between.is_cut or self._finder is None:
             return None
         opened = [one for one in self.opened(pair.first) if self._finder.is_activation(one.region)]
-        return _own_events(between, opened, inner, self._finder, graphs, is_innermost=True)
+        return _own_events(between, opened, unit, self._finder, graphs, is_innermost=is_innermost)
 
     def is_restarted(self, pair: Pair) -> bool:
         """Whether a generator that runs at the first access was started anew before the last one."""
@@ -356,7 +353,7 @@ def _own_events(
     finder: ActivationFinder,
     graphs: FlowGraphs,
     *,
-    is_innermost: bool = False,
+    is_innermost: bool,
 ) -> list[OwnEvent]:
     """Follow calls and returns from the first access on; the unit's own code runs where it is the innermost.
 

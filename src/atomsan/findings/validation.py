@@ -17,11 +17,10 @@ Then an interleaving was thought of. Whether the answer to it is right is not pr
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from atomsan.findings.decisions import holds
+from atomsan.findings.decisions import equal_to, holds
 
 if TYPE_CHECKING:
     from atomsan.findings.flow_graph import FlowGraph, FlowGraphs, Node
@@ -57,17 +56,7 @@ def _is_mark(shape: str, write: Node) -> bool:
     """Whether a condition is equality with the literal that is written, or that a flag is as it is written."""
     literal = str(write.facts.get("literal", ""))
     is_flag = shape in ("?", "not ?") and literal in ("True", "False")
-    is_equal = any(f" {operator} " in shape for operator in ("==", "is")) and " is not " not in shape
-    return (is_flag or (is_equal and _right(shape) == literal)) and holds(shape, literal)
-
-
-def _right(shape: str) -> str:
-    """What a value is compared with, as a literal is written down."""
-    try:
-        found = ast.parse(shape.replace("?", "value"), mode="eval").body
-    except (SyntaxError, ValueError):
-        return ""
-    return ast.unparse(found.comparators[0]) if isinstance(found, ast.Compare) else ""
+    return equal_to(shape) == literal or (is_flag and holds(shape, literal))
 
 
 def is_compared(first: Local, later: Local, writers: Iterable[int], ties: Ties) -> bool:

@@ -437,15 +437,65 @@ box.x = 1
         # a value is changed, and the new one is taken
         ("box.add()\nturn()\nother_box.y = box.get()", "box.add()\nother_box.x = box.get()", FOUND),
         ("box.add()\nturn()\nreturn box.get()", "box.add()\nreturn box.get()", FOUND),
-        # the new one only decides; nothing is changed; something is stored, and not thrown away
+        # what was written is taken as it is now
+        ("box.set(1)\nturn()\nother_box.y = box.get()", "box.set(7)", FOUND),
+        ("if box.get() == 1: box.set(2)\nturn()\nreturn box.get()", "reset()", FOUND),
+        # the new one only decides, or is of other data; something is stored, and not thrown away
         ("box.add()\nturn()\nif box.get() > 3: other_box.y = 1", "box.add()\nbox.x = 1", reasons.NO_FLOW),
-        ("box.set(1)\nturn()\nother_box.y = box.get()", "box.set(7)", reasons.NO_FLOW),
+        ("box.set(1)\nturn()\nif box.get() > 3: other_box.y = 1", "box.set(7)", reasons.NO_FLOW),
+        ("box.set(1)\nturn()\nother_box.y = box.show()", "box.y = box.x", reasons.NO_FLOW),
         ("n = box.get()\nturn()\nbox.set(0)\nother_box.y = n", "box.set(7)", reasons.NO_FLOW),
         ("n = box.show()\nturn()\nreset()\nother_box.y = n", "box.x += 1\nbox.y = box.x", reasons.NO_FLOW),
     ],
 )
 def test_what_is_taken_and_replaced_belongs_together(unit: str, other: str, reason: Reason, tmp_path: Path) -> None:
     assert strongest(tmp_path, Case(unit, other, EMPTYING)) == {reason}
+
+
+# ---- something that stands in for what is taken out: it is put in though it was not there
+
+POOL = """
+box.items += [5, 6]
+def take():
+    with box.lock:
+        {}
+def put(value):
+    with box.lock:
+        box.items.append(value)
+def make():
+    return 7
+"""
+TAKES = "try:\n            return box.items.pop()\n        except IndexError:\n            "
+CALLS = "n = take()\nturn()\nput(n)"
+INLINE = "try:\n    n = box.items.pop()\nexcept IndexError:\n    {}\nturn()\nbox.items.append(n)"
+
+
+@pytest.mark.parametrize(
+    ("unit", "takes", "reason"),
+    [
+        (CALLS, TAKES + "return 0", FOUND),
+        (INLINE.format("n = 0"), "pass", FOUND),
+        # nothing is put back, a new one is made, or it is refused
+        (INLINE.format("return"), "pass", reasons.TAKEN),
+        (INLINE.format("n = make()"), "pass", reasons.TAKEN),
+        (
+            "try:\n    n = box.items.pop()\nexcept IndexError:\n    pass\nelse:\n    turn()\n    put(n)",
+            "pass",
+            reasons.TAKEN,
+        ),
+        (CALLS, TAKES + "return make()", reasons.TAKEN),
+        (CALLS, TAKES + "raise LookupError('none') from None", reasons.TAKEN),
+        ("n = take() or make()\nturn()\nput(n)", TAKES + "return None", reasons.TAKEN),
+        ("n = take()\nif n is not None:\n    turn()\n    put(n)", TAKES + "return None", reasons.TAKEN),
+        (
+            "n = take()\nif n is None: n = make()\nturn()\nput(n)",
+            "return box.items.pop() if box.items else None",
+            reasons.TAKEN,
+        ),
+    ],
+)
+def test_literal_in_the_place_of_what_is_taken(unit: str, takes: str, reason: Reason, tmp_path: Path) -> None:
+    assert strongest(tmp_path, Case(unit, "other_box.y = len(box.items)", POOL.format(takes))) == {reason}
 
 
 # ---- operations that commute

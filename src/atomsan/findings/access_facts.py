@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from atomsan.findings.decisions import Part
-from atomsan.findings.flow_graph import FlowGraph, FlowGraphs, Node
+from atomsan.findings.flow_graph import LEAVING, FlowGraph, FlowGraphs, Node
 from atomsan.findings.reasons import ADDED, COMMUTES, OPERANDS, PICKED, SUMS, Reason
 from atomsan.findings.rechecks import exits
 from atomsan.source.effects import MAKES_KEY, commute, commute_on_element
@@ -18,6 +18,7 @@ from atomsan.source.effects import MAKES_KEY, commute, commute_on_element
 if TYPE_CHECKING:
     from atomsan.findings.cycles import Turn
     from atomsan.findings.finding import ShownStep
+    from atomsan.findings.ties import Unit
 
 # Names of fields that the recorder gives to what is not one element of a container.
 STRUCTURE = "<structure>"
@@ -34,6 +35,7 @@ _QUEUES = frozenset({QUEUE, PICKED_QUEUE})
 _TAKING = frozenset({"pop", "popleft", "popitem", "remove", "discard", "__delitem__"})
 _BY_VALUE = frozenset({"remove", "discard"})
 _EMPTY = frozenset({"0", "0.0", "[]", "{}", "()", "''", "list()", "dict()", "set()"})
+_BOXES = frozenset({"SimpleNamespace", "list", "dict", "tuple", "set"})
 _PUTTING = frozenset({"append", "appendleft", "add", "__setitem__", "setdefault"})
 
 
@@ -207,9 +209,11 @@ def empties(step: ShownStep, graphs: FlowGraphs) -> bool:
     return literal in _EMPTY and _overwrites(step)
 
 
-def changes(step: ShownStep, graphs: FlowGraphs) -> bool:
-    """Whether a step makes the new value of a location out of the old one: `n += 1`."""
-    return step.op == "write" and step.field != STRUCTURE and _update(step, graphs) is not None
+def writes_value(step: ShownStep, graphs: FlowGraphs) -> bool:
+    """Whether a step gives a location a new value: `n = 1`, or one made of the old: `n += 1`."""
+    if step.op != "write" or step.field == STRUCTURE:
+        return False
+    return _overwrites(step) or _update(step, graphs) is not None
 
 
 def is_overwritten(turn: Turn) -> bool:
@@ -288,21 +292,60 @@ def is_pair(graph: FlowGraph | None, first: int, last: int) -> bool:
     return graph.joins(first, last)
 
 
-def is_taken_and_put_back(turn: Turn, graphs: FlowGraphs) -> bool:
-    """Whether an element is taken out of a container and put back, or put in and removed, by one unit."""
+def is_taken_and_put_back(turn: Turn, unit: Unit, graphs: FlowGraphs) -> bool:
+    """Whether an element is taken out of a container and put back, or put in and removed, by one unit.
+
+    Whoever has it may change it, for nobody else has it; unless something stands in for it where there is none.
+    """
     first, last = turn.leaves, turn.enters
     if gets(first) and puts_in_queue(last) and first.target == last.target:
-        return True  # who has it may change it: nobody else can take it
+        return True
     if (first.operation or "") in _PUTTING and (last.operation or "") in _BY_VALUE:
         return first.object == last.object
     if (first.operation or "") not in _TAKING or (last.operation or "") not in _PUTTING or first.object != last.object:
         return False
     one, other = _known(first, graphs), _known(last, graphs)
+    if one is not None and _has_default(one, None if unit.first_inner else unit.last):
+        return False
     if one is None or other is None or one.graph is not other.graph:
         return True  # by way of what one call returns and another takes
     is_same = any(edge.to == other.number for edge in one.graph.edges[one.number])
     uses = (one.graph.nodes[use] for use in one.graph.uses(one.number))
     return is_same and all(use.kind != "cond" or _is_whether_any(one.graph, use, other.node) for use in uses)
+
+
+def _has_default(taken: _Known, put: int | None) -> bool:
+    """Whether a literal stands in for what is taken out if there is nothing, and is put in then: it was not there.
+
+    `put` is the node by which the same function puts it in; None: the function gives it to its caller.
+    """
+    graph = taken.graph
+    ends = [put]
+    if put is None:
+        if any("literal" in one.facts for one in graph.nodes if one.kind == "return"):
+            return True
+        ends = [one for one in graph.reached(taken.number, explicit=True) if graph.nodes[one].kind in LEAVING]
+    for number, node in enumerate(graph.nodes):
+        branch = node.facts.get("branch", -1)
+        if "caught" in node.facts and taken.node.arms.get(branch) == 0:
+            after = [end for end in ends if end is not None and branch not in graph.nodes[end].arms]
+            # a handler that leaves decides on what comes after it
+            come_to = [end for end in after if not any(edge.to == end for edge in graph.edges[number])]
+            if any(not _is_made_by_handler(graph, branch, end) for end in come_to):
+                return True
+    return False
+
+
+def _is_made_by_handler(graph: FlowGraph, branch: int, end: int) -> bool:
+    """Whether a handler makes something that goes there: a new element in the place of one that is not there."""
+    made = (number for number, node in enumerate(graph.nodes) if node.arms.get(branch, 0) > 0 and not _is_box(node))
+    return any(end in graph.reached(number, explicit=True) for number in made)
+
+
+def _is_box(node: Node) -> bool:
+    """Whether a literal is only put into something, or something is only made for it."""
+    is_empty = node.kind == "call" and node.facts.get("name") in _BOXES and "given" not in node.facts
+    return "wraps" in node.facts or node.facts.get("value") == "literal" or is_empty
 
 
 def _is_whether_any(graph: FlowGraph, condition: Node, put: Node) -> bool:

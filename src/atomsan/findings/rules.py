@@ -201,7 +201,7 @@ class Rules:
             return APPENDS
         if all(map(facts.gets, turn.ends)) and not facts.is_pair(unit.graph, unit.first, unit.last):
             return ONE_BY_ONE
-        if facts.is_taken_and_put_back(turn, self._graphs) or self._is_borrowed(turn):
+        if facts.is_taken_and_put_back(turn, unit, self._graphs) or self._is_borrowed(turn):
             return TAKEN
         if unit.activation.is_iteration and not self._is_step(turn, unit, tie):
             return ENTRY_LOOP
@@ -247,13 +247,13 @@ class Rules:
         )
 
     def _is_replaced(self, turn: Turn, unit: Unit, first: Local, last: Local) -> bool:
-        """Whether the unit takes what is there and empties it, or changes a value and takes the new one."""
+        """Whether the unit takes what is there and empties it, or writes a value and takes what is there then."""
         one, other = turn.ends
         if one.op == "read" and facts.empties(other, self._graphs):
             is_element = other.operation == "clear" and one.object == other.object
             return (one.target == other.target or is_element) and self._ties.is_kept(unit, first, is_first=True)
-        is_changed = one.target == other.target and other.op == "read" and facts.changes(one, self._graphs)
-        return is_changed and self._ties.is_kept(unit, last, is_first=False)
+        is_read_back = one.target == other.target and other.op == "read" and facts.writes_value(one, self._graphs)
+        return is_read_back and self._ties.is_kept(unit, last, is_first=False)
 
     def _is_tied_elsewhere(self, turn: Turn) -> bool:
         """Whether the two locations belong together to others: what they read there flows together."""

@@ -282,7 +282,7 @@ class StatementFlow(ExpressionFlow):
         fallen: tuple[int, ...] = ()
         if node.handlers:
             form = "except " + ", ".join("" if one.type is None else ast.unparse(one.type) for one in node.handlers)
-            control = self.decided(NOTHING, form[:80], self.statement)
+            control = self.decided(NOTHING, form[:80], self.statement, caught=True)
             self.graph.flow(raising, control[0], "c")
             for number, handler in enumerate(node.handlers, 1):
                 self.variables, self.alive = dict(anywhere), True

@@ -452,6 +452,37 @@ def test_what_is_taken_and_replaced_belongs_together(unit: str, other: str, reas
     assert strongest(tmp_path, Case(unit, other, EMPTYING)) == {reason}
 
 
+# ---- recursion: each call asks by itself
+
+RECURSION = """
+def is_any():
+    with box.lock: return box.x > 0
+def take(left, more=True):
+    {}
+"""
+ASKED_AGAIN = "if left and is_any(): turn(); return take(left - 1)\n    return left and (turn() or take(left - 1))"
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        (ASKED_AGAIN, reasons.ITERATIONS),
+        (
+            "if not left: return 0\n    if is_any(): print(end='')\n    turn()\n    return take(left - 1)",
+            reasons.ITERATIONS,
+        ),
+        # the call does something else by the answer
+        ("if more and not is_any(): turn(); take(left, False)\n    elif not more: box.set(9)", FOUND),
+        # what both read goes into one value
+        ("if not left: return 0\n    n = box.get()\n    turn()\n    return n + take(left - 1)", FOUND),
+        # the answer goes into the call, and what is written there is made of it
+        ("n = box.get()\n    box.set(more + 1)\n    turn()\n    if left: take(left - 1, n)", FOUND),
+    ],
+)
+def test_recursive_call_asks_by_itself(body: str, reason: Reason, tmp_path: Path) -> None:
+    assert strongest(tmp_path, Case("other_box.y = take(2)", "box.set(5)", RECURSION.format(body))) == {reason}
+
+
 # ---- something that stands in for what is taken out: it is put in though it was not there
 
 POOL = """

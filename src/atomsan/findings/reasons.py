@@ -38,7 +38,7 @@ CHECKED_AGAIN = _note(
 KEPT = _note("what others did in between cannot change what the value read first has decided")
 HANDED_OUT = _note("a queue leaves open who takes which item, and nothing but one item was taken from it")
 ITERATIONS = _note(
-    "the two accesses are in different iterations of a loop, and nothing is carried from one to the other"
+    "the two accesses are in different rounds of a loop or a recursion, and nothing is carried from one to the other"
 )
 
 # ---- idioms, guesses, and limits of what was seen

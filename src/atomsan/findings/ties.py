@@ -126,7 +126,7 @@ class Ties:
                 return Tie.JOINT
             if unit.graph.joins_in_call(unit.first, unit.last):
                 return Tie.SHOWN
-        return Tie.NONE
+        return Tie.APART if self._is_deeper(unit, last) else Tie.NONE
 
     def _tie_around(self, unit: Unit, loop: int, last: Local) -> Tie:
         """How accesses in different iterations are tied: by what is carried from one to the other."""
@@ -146,8 +146,23 @@ class Ties:
         is_update = unit.first == unit.last and unit.graph.nodes[unit.first].kind == "update"
         if unit.last not in unit.graph.reached(unit.first) and not is_update:
             return False
+        if self._is_deeper(unit, last):
+            return unit.last in unit.graph.reached(unit.first, explicit=True) and self._goes_down(last, unit.last_inner)
         is_decided = self._is_controlled(unit.graph, unit.first, unit.last)
         return is_decided or self._goes_down(last, unit.last_inner)
+
+    def _is_deeper(self, unit: Unit, last: Local) -> bool:
+        """Whether the last access is at the place of the first in a recursive call of the unit's function.
+
+        As with a loop's condition: that there is one more round ties nothing, for the round asks by itself.
+        """
+        sites = [*(one.called_at for one in unit.last_inner[1:]), last.site]
+        rounds = [
+            site
+            for activation, site in zip(unit.last_inner, sites, strict=False)
+            if activation.function == unit.activation.function
+        ]
+        return bool(rounds) and self._node_in(unit.activation.function, rounds[-1]) == unit.first
 
     def _is_controlled(self, graph: FlowGraph, first: int, last: int) -> bool:
         """Whether the first node decides whether the last one is executed."""

@@ -1,7 +1,7 @@
-# expect: Ledger.total
-# within: reader
+# expect: Ledger.book
+# within: writer
 
-"""A sum over a list by index: what is booked in the meantime is in it by half."""
+"""A sum over a list by index, without the lock: it sees a booking half done."""
 
 import threading
 
@@ -13,8 +13,8 @@ class Ledger:
 
     def book(self, amount):
         with self.lock:
-            self.amounts.append(amount)
-            self.amounts.append(-amount)
+            self.amounts.append(amount)  # bug
+            self.amounts.append(-amount)  # bug
 
     def total(self):
         total = 0

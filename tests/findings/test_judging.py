@@ -483,6 +483,25 @@ def test_recursive_call_asks_by_itself(body: str, reason: Reason, tmp_path: Path
     assert strongest(tmp_path, Case("other_box.y = take(2)", "box.set(5)", RECURSION.format(body))) == {reason}
 
 
+DELEGATING = """
+def step(factor):
+    there = box.x
+    yield there
+    {}
+    box.x = there * factor
+def steps():
+    for factor in (2, 3):
+        yield from step(factor)
+        turn()
+"""
+
+
+@pytest.mark.parametrize(("inside", "reason"), [("pass", reasons.ITERATIONS), ("turn()", FOUND)])
+def test_generators_that_another_one_runs_are_its_rounds(inside: str, reason: Reason, tmp_path: Path) -> None:
+    case = Case("other_box.y = list(steps())", "box.x = 7", DELEGATING.format(inside))
+    assert strongest(tmp_path, case) == {reason}
+
+
 # ---- something that stands in for what is taken out: it is put in though it was not there
 
 POOL = """

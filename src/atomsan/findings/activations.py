@@ -5,7 +5,7 @@ They are read off the regions that are open. The iteration of an entry function'
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from typing import TYPE_CHECKING, NamedTuple
 
 from atomsan.trace.regions import RESUMED, WITHIN_FUNCTION
@@ -108,14 +108,14 @@ class SharedActivations(NamedTuple):
     last: Sequence[Activation]
 
 
-def shared(first: Sequence[Activation], last: Sequence[Activation], is_restarted: bool) -> SharedActivations:
+def shared(first: Sequence[Activation], last: Sequence[Activation], restarted: Set[int]) -> SharedActivations:
     """What two events of one thread share. The runs of one generator are one activation.
 
-    `is_restarted`: whether the generator that both may be runs of was started anew in between.
+    `restarted`: the functions that were started anew in between: both may be in different runs of them.
     """
     count = 0
     for one, other in zip(first, last, strict=False):
-        if not one.is_same(other) and (is_restarted or not one.goes_on_in(other)):
+        if not one.is_same(other) and (one.function in restarted or not one.goes_on_in(other)):
             break
         count += 1
     return SharedActivations(last[count - 1] if count else None, first[count:], last[count:])

@@ -74,6 +74,8 @@ class FlowGraph:
         """First line, last line, the statement around it or -1, and kind."""
         self.loops: list[list[int]] = list(content.get("loops", ()))
         """The loop around it, and its statement."""
+        self.is_async = bool(content.get("async"))
+        """Whether it is of a coroutine or an asynchronous generator."""
         self._edges = content.get("edges", ())
 
     @cached_property

@@ -192,7 +192,7 @@ class Repairs:
         )
         repair = Repair(lock=name, others=others)
         if self._is_of_another(case, name):
-            unit = self._section(case.function, case.statements, None, case.unit.activation)
+            unit = self._section(case.function, case.statements, None)
             return Repair(lock=_kind_of_lock(name), unit=unit, has_two_objects=True)
         if since[0] is not None and since[0] == since[1] and not self._is_left_out(case, name):
             return repair
@@ -201,7 +201,7 @@ class Repairs:
             return replace(repair, let_go=self._shown(sites[0]), dropped=self._dropped(case, sites))
         return replace(
             repair,
-            unit=self._section(case.function, case.statements, spelled, case.unit.activation),
+            unit=self._section(case.function, case.statements, spelled),
             blocks=self._blocks(case, lock, is_block=True),
             acquires=self._blocks(case, lock, is_block=False),
             reentered=() if self._symbols.locks.get(lock, "reentrant") else tuple(self._reentered(case, lock)),
@@ -229,7 +229,7 @@ class Repairs:
         owner = self._owner(case, functions)
         name = "_lock" if owner is None else "self._lock"
         others = tuple(self._others(case, None, lambda function, chains: name))
-        unit = self._section(case.function, case.statements, name, case.unit.activation)
+        unit = self._section(case.function, case.statements, name)
         is_nested = any(self._is_inside(case, one) for one in self._groups(case, None))
         kind = "asyncio.Lock()" if case.is_task else "threading.RLock()" if is_nested else "threading.Lock()"
         return Repair(lock=name, new=NewLock(kind, name, owner), unit=unit, others=others)
@@ -248,26 +248,17 @@ class Repairs:
 
     # ---- statements
 
-    def _section(self, function: int, found: Statements, lock: str | None, activation: Activation) -> Section:
+    def _section(self, function: int, found: Statements, lock: str | None) -> Section:
         file = self._symbols.sites.get(self._site_in.get(function, 0), "file") or "?"
-        return Section(
-            file, self._name(function), found.first_line, found.last_line, lock, self._is_coroutine(activation)
-        )
+        graph = self._graphs.of(function)
+        is_async = graph is not None and graph.is_async
+        return Section(file, self._name(function), found.first_line, found.last_line, lock, is_async)
 
     @cached_property
     def _site_in(self) -> dict[int, int]:
         """By function: a site in it."""
         owners = self._symbols.sites.columns.get("owner", ())
         return {owner: site for site, owner in enumerate(owners) if owner is not None}
-
-    def _is_coroutine(self, activation: Activation) -> bool:
-        """Whether it was awaited, or runs as a task of its own."""
-        place = self._graphs.place(activation.called_at)
-        if place is None or place.function == activation.function:
-            return True
-        graph = self._graphs.of(place.function)
-        names = {place.node, *graph.reached(place.node, explicit=True)} if graph else set()
-        return any(graph.nodes[one].facts.get("name") == "await" for one in names) if graph else False
 
     def _groups(self, case: _Case, lock: str | None) -> Iterator[_Group]:
         """By function and loop: what uses the data without the lock, outside the unit's statements."""
@@ -303,7 +294,7 @@ class Repairs:
             graph = self._graphs.of(group.function)
             found = statements_around(graph, group.nodes) if graph else None
             if found:
-                yield self._section(group.function, found, spell(group.function, ()), group.around[-1])
+                yield self._section(group.function, found, spell(group.function, ()))
 
     def _is_inside(self, case: _Case, group: _Group) -> bool:
         """Whether a function that has to take the lock is called by the unit's statements, or calls the unit."""

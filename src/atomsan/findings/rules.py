@@ -98,8 +98,11 @@ class Rules:
         if self._around.is_forgotten(turn.pair):
             return FORGOTTEN
         first, last = (Local(site=step.at, around=self._around.activations(step.number)) for step in turn.ends)
-        is_restarted = any(one.is_resumed for one in last.around) and self._around.is_restarted(turn.pair)
-        unit = self._ties.unit(first, last, is_restarted=is_restarted)
+        is_generator = any(one.is_resumed for one in last.around)
+        restarted = self._around.restarted(turn.pair) if is_generator else frozenset()
+        unit = self._ties.unit(first, last, restarted)
+        if unit is None:
+            unit = self._ties.delegating(first, last, self._around.restarted(turn.pair))
         advanced = None if unit is None else self._advanced(turn, unit)
         if unit is None or advanced is None:
             return UNSEEN
@@ -119,6 +122,8 @@ class Rules:
         """The loops of the unit that went on to a later iteration between the accesses. None: it is not known."""
         if not unit.common_loops:
             return frozenset()
+        if unit.is_delegating:
+            return frozenset(unit.common_loops[-1:])
         events = self._around.own_events(turn.pair, unit.activation, self._graphs)
         return None if events is None else advanced_loops(unit.graph, events)
 

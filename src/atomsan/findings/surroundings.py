@@ -223,7 +223,7 @@ class Surroundings:
         """The innermost region around both accesses of a pair. The runs of one generator are one region."""
         first, last = (self.activations(event) for event in (pair.first, pair.last))
         if any(one.is_resumed for one in last):
-            unit = shared(first, last, self.is_restarted(pair)).unit
+            unit = shared(first, last, self.restarted(pair)).unit
             if unit is not None and unit.is_resumed:
                 return unit.region
         opened = zip(self.opened(pair.first), self.opened(pair.last), strict=False)
@@ -334,16 +334,13 @@ class Surroundings:
         opened = [one for one in self.opened(pair.first) if self._finder.is_activation(one.region)]
         return _own_events(between, opened, unit, self._finder, graphs, is_innermost=is_innermost)
 
-    def is_restarted(self, pair: Pair) -> bool:
-        """Whether a generator that runs at the first access was started anew before the last one."""
-        between, around = self.between.get(pair), self.activations(pair.first)
+    def restarted(self, pair: Pair) -> frozenset[int]:
+        """The functions that were started between two accesses; all around the first one, if it is not known."""
+        between = self.between.get(pair)
         if between is None or between.is_cut or self._finder is None:
-            return True
-        functions = {one.function for one in around if one.function is not None}
-        return any(
-            op == Op.BEGIN and self._finder.starts(target) and self._finder.function(target) in functions
-            for op, target, _ in between.rows()
-        )
+            return frozenset(one.function for one in self.activations(pair.first) if one.function is not None)
+        begun = {target for op, target, _ in between.rows() if op == Op.BEGIN and self._finder.starts(target)}
+        return frozenset(function for one in begun if (function := self._finder.function(one)) is not None)
 
 
 def _own_events(

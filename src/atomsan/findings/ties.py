@@ -66,6 +66,8 @@ class Unit(NamedTuple):
     first_inner: Sequence[Activation]
     """What the first access is in, below the unit: nothing, if it stands in the unit's own code."""
     last_inner: Sequence[Activation]
+    is_delegating: bool = False
+    """Whether it is a generator that runs one other after the other at the place of both accesses."""
 
     @property
     def common_loops(self) -> list[int]:
@@ -81,9 +83,9 @@ class Ties:
         self.graphs = FlowGraphs(symbols)
         self._functions = symbols.functions
 
-    def unit(self, first: Local, last: Local, *, is_restarted: bool = False) -> Unit | None:
+    def unit(self, first: Local, last: Local, restarted: frozenset[int] = frozenset()) -> Unit | None:
         """The innermost activation around both. None if the trace does not know it, or not the flow in it."""
-        both = shared(first.around, last.around, is_restarted)
+        both = shared(first.around, last.around, restarted)
         graph = self.graphs.of(both.unit.function) if both.unit else None
         if both.unit is None or graph is None:
             return None
@@ -94,6 +96,20 @@ class Ties:
         if nodes[0] is None or nodes[1] is None:
             return None
         return Unit(both.unit, graph, nodes[0], nodes[1], both.first, both.last)
+
+    def delegating(self, first: Local, last: Local, restarted: frozenset[int]) -> Unit | None:
+        """The generator that two others are run by (`yield from`), one after the other: it is not open meanwhile."""
+        both = shared(first.around, last.around, restarted)
+        if both.unit is None or not both.first or not both.last or both.first[0].since == both.last[0].since:
+            return None
+        one, other = (self.graphs.place(inner[0].called_at) for inner in (both.first, both.last))
+        graph = self.graphs.of(one.function) if one else None
+        if one is None or one != other or graph is None or one.function in restarted:
+            return None
+        if both.first[0].function not in restarted or not graph.nodes[one.node].loops:
+            return None  # not two of them: one that runs again
+        generator = both.unit._replace(function=one.function, is_iteration=False, is_resumed=True)
+        return Unit(generator, graph, one.node, one.node, both.first, both.last, is_delegating=True)
 
     def _node_in(self, function: int | None, site: int) -> int | None:
         place = self.graphs.place(site)

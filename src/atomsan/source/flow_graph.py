@@ -37,6 +37,8 @@ class FlowGraph:
         self.calls: dict[str, int] = {}
         self.statements: list[tuple[int, int, int, str]] = []
         self.loops: list[tuple[int, int]] = []
+        self.is_async = False
+        """Whether it is of a coroutine or an asynchronous generator."""
 
     def add(self, facts: dict[str, Any] | None, loops: tuple[int, ...]) -> int:
         self.nodes.append(facts)
@@ -86,6 +88,7 @@ class FlowGraph:
             "calls": {at: numbers[node] for at, node in self.calls.items()},
             "statements": self.statements,
             "loops": self.loops,
+            **({"async": True} if self.is_async else {}),
         }
         return _encode(content), numbers
 

@@ -1,7 +1,7 @@
 """Flow summaries: for each function a small graph of how values and conditions flow through it.
 
     {"nodes": [...], "edges": [[from, to, how, carried]...], "calls": {"line:col:end_line:end_col": node},
-     "statements": [[first line, last line, parent, kind]...], "loops": [[parent, statement]...]}
+     "statements": [[first line, last line, parent, kind]...], "loops": [[parent, statement]...], "async": true}
 
 A node is an access of a location (`read`, `write`, `update`), another expression that can run code (`call`), a
 parameter (`param`), what leaves the function (`return`, `yield`, `raise`) or a condition (`cond`). It has its kind `k`,
@@ -72,6 +72,7 @@ class StatementFlow(ExpressionFlow):
     def whole(self, node: ast.AST) -> None:
         """Walks a function, class or module."""
         self.find_boxes(node)
+        self.graph.is_async = isinstance(node, ast.AsyncFunctionDef)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
             decorators = getattr(node, "decorator_list", ())
             self.parameters(node.args, is_static=any(self.canonical(one) == "staticmethod" for one in decorators))

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from atomsan.findings.decisions import Part
-from atomsan.findings.flow_graph import LEAVING, FlowGraph, FlowGraphs, Node
+from atomsan.findings.flow_graph import KEY, LEAVING, FlowGraph, FlowGraphs, Node
 from atomsan.findings.reasons import ADDED, COMMUTES, OPERANDS, PICKED, SUMS, Reason
 from atomsan.findings.rechecks import exits
 from atomsan.source.effects import MAKES_KEY, commute, commute_on_element
@@ -68,22 +68,26 @@ def _known(step: ShownStep, graphs: FlowGraphs) -> _Known | None:
 # ---- operations that commute
 
 
-def commuting(one: ShownStep, other: ShownStep) -> Reason | None:
-    """Why the order of two operations on one container tells nothing, if it does not."""
+def commuting(one: ShownStep, other: ShownStep, writers: Iterable[str | None] = ()) -> Reason | None:
+    """Why the order of two operations on one container tells nothing, if it does not.
+
+    `writers` are the operations that write to the location: those that make keys tell a mapping from a list.
+    """
     names = one.operation or "", other.operation or ""
     if one.field == STRUCTURE:
         if not _APPENDING.isdisjoint(names):
             return None
-        return COMMUTES if commute(*names, is_mapping=bool(MAKES_KEY.intersection(names))) else None
+        is_mapping = bool(MAKES_KEY.intersection({*names, *writers}))
+        return COMMUTES if commute(*names, is_mapping=is_mapping) else None
     if one.field in _QUEUES and any(map(puts_in_queue, (one, other))) and any(map(gets, (one, other))):
         return COMMUTES if one.field == QUEUE else PICKED
     return ADDED if one.field == ELEMENT and commute_on_element(*names) else None
 
 
 def is_unused(step: ShownStep, graphs: FlowGraphs) -> bool:
-    """Whether nothing is made of what is read there."""
+    """Whether nothing is made of what is read there, not even of whether it is there."""
     known = _known(step, graphs)
-    if known is None or step.op != "read":
+    if known is None or step.op != "read" or step.field == ELEMENT:
         return False
     return known.node.kind == "read" and not known.graph.is_used(known.number)
 
@@ -144,6 +148,19 @@ def is_torn(turn: Turn, graphs: FlowGraphs) -> bool:
     return feeds and any(turn.leaves.number < step.number < turn.enters.number for step in between)
 
 
+_OPPOSITES = {"+": "-", "-": "+"}
+
+
+def is_gauge(graph: FlowGraph, one: int, other: int) -> bool:
+    """Whether a number is added at one node, the same one is subtracted at the other, and calls are made in between."""
+    first, last = sorted((graph.nodes[one], graph.nodes[other]), key=lambda node: node.statement)
+    is_back = _OPPOSITES.get(str(first.facts.get("operator"))) == last.facts.get("operator")
+    if not is_back or "literal" not in first.facts or first.facts["literal"] != last.facts.get("literal"):
+        return False
+    between = (node for node in graph.nodes if first.statement < node.statement < last.statement)
+    return any(node.kind == "call" and not node.passes_on and node.facts.get("name") != "with" for node in between)
+
+
 # ---- literals
 
 
@@ -177,19 +194,28 @@ def is_idempotent(turn: Turn, graphs: FlowGraphs) -> bool:
     if not writes or any(_literal(step, graphs) != literal for step in writes):
         return False
     is_one = len({step.target for step in (*turn.ends, *writes)}) == 1 and all(map(_overwrites, writes))
-    return is_one and all(_is_harmless(known.graph.nodes[one], literal) for one in known.graph.reached(known.number))
+    return is_one and all(_is_harmless(known.graph, one) for one in known.graph.reached(known.number))
 
 
-def _is_harmless(node: Node, literal: str) -> bool:
-    """Whether a node that rests on a look does nothing but to write a literal."""
-    is_write = node.kind == "write" and node.facts.get("value") == "literal" and node.facts.get("literal") == literal
+def _is_harmless(graph: FlowGraph, number: int) -> bool:
+    """Whether a node that rests on a look does nothing but to write a literal, and always to the same place.
+
+    Whether others write something else there is a question of its own.
+    """
+    node = graph.nodes[number]
+    is_fixed = not any(edge.how == KEY for edge in graph.into[number])
+    is_write = node.kind == "write" and node.facts.get("value") == "literal" and is_fixed
     return is_write or node.kind == "cond" or node.passes_on
 
 
 def is_phase(turn: Turn, graphs: FlowGraphs) -> bool:
-    """Whether one literal is written after the other, and another only compares what it sees."""
+    """Whether one literal is written after the other, and another only compares what it sees.
+
+    None is no phase: nothing is there for a while.
+    """
     is_one = turn.leaves.target == turn.enters.target == turn.after.target == turn.before.target
-    are_literals = all(_literal(step, graphs) is not None for step in (turn.leaves, turn.enters))
+    literals = {_literal(step, graphs) for step in (turn.leaves, turn.enters)}
+    are_literals = literals.isdisjoint({None, "None"})
     return is_one and are_literals and all(_only_decides(step, graphs) for step in (turn.before, turn.after))
 
 

@@ -19,6 +19,8 @@ EXPLICIT = frozenset({VALUE, KEY, RECEIVER})
 
 # Nodes by which a value leaves the function.
 LEAVING = frozenset({"return", "yield", "raise"})
+# Calls that make one value of all that is in what they are given.
+_SUMMING = frozenset({"sum", "any", "all", "min", "max"})
 # Nodes that put what reaches them to use, such that somebody can tell.
 _JOINING = frozenset({*LEAVING, "cond", "write", "update", "call"})
 EFFECTS = _JOINING - {"cond"}
@@ -76,6 +78,8 @@ class FlowGraph:
         """The loop around it, and its statement."""
         self.is_async = bool(content.get("async"))
         """Whether it is of a coroutine or an asynchronous generator."""
+        self.is_context = bool(content.get("context"))
+        """Whether it is of a generator that is made a context manager."""
         self._edges = content.get("edges", ())
 
     @cached_property
@@ -124,6 +128,16 @@ class FlowGraph:
                     waiting.append(edge.to)
         return frozenset(found)
 
+    def made_of(self, node: int) -> frozenset[int]:
+        """The nodes whose values a node is made of: not those that it is found by, as keys and objects."""
+        found: set[int] = set()
+        waiting = [node]
+        while waiting:
+            sources = {edge.to for edge in self.into[waiting.pop()] if edge.how == VALUE} - found
+            found |= sources
+            waiting += sources
+        return frozenset(found)
+
     def is_step_of(self, node: int, loop: int) -> bool:
         """Whether a node is the step of a `for` loop: it takes the next element."""
         statement = self.loops[loop][1] if 0 <= loop < len(self.loops) else -1
@@ -137,6 +151,11 @@ class FlowGraph:
         kind = self.statements[statement][3] if 0 <= statement < len(self.statements) else "For"
         outside = (one for one in self.reached(node, explicit=True) if loop not in self.nodes[one].loops)
         return kind not in ("For", "AsyncFor", "While") and any(self.nodes[one].kind in _JOINING for one in outside)
+
+    def is_summed_up(self, node: int, loop: int) -> bool:
+        """Whether one value is made of all that a node gives in the iterations of a comprehension."""
+        outside = (self.nodes[one] for one in self.reached(node, explicit=True) if loop not in self.nodes[one].loops)
+        return any(one.is_operator or one.facts.get("name") in _SUMMING for one in outside)
 
     def carries(self, source: int, to: int, loop: int, *, explicit: bool = False) -> bool:
         """Whether a value goes from one node to another around the loop: from one iteration into a later one."""

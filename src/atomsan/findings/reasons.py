@@ -70,8 +70,14 @@ CHECKED_UNLOCKED = _suspect(
 CHECKED_AND_COUNTED = _suspect(
     "the same condition is checked again under the lock, but something is counted or answered by the first check alone"
 )
+BALANCED = _suspect(
+    "a number is added and later subtracted again: others may be meant to see it in between, as with a gauge"
+)
 CHECKED_OTHERWISE = _suspect(
     "the first check is for None, and the one under the lock for anything that is as good as nothing"
+)
+CHECKED_PART = _suspect(
+    "a part of what was read is checked again under the lock, by a condition that is written in the same way"
 )
 
 # Of what is among the suspects as long as nobody knows better.

@@ -103,6 +103,29 @@ class Rechecks:
         decided = self._decided(first, later, {(check.function, check.node) for check in checks})
         return decided == {"? is None"} and "not ?" in {check.acting for check in checks}
 
+    def is_part_checked_again(self, first: Local, later: Local) -> bool:
+        """Whether a part of what was read first is asked the same as that part of what is read later, in one function.
+
+        That it is the same part is known by how the condition is written only.
+        """
+        place, end = self._graphs.place(first.site), self._graphs.place(later.site)
+        graph = self._graphs.of(place.function) if place else None
+        if graph is None or place is None or end is None or place.function != end.function:
+            return False
+        if not first.around[-1].goes_on_in(later.around[-1]):
+            return False
+        level = _Level(first.around[-1], graph, place.node, end.node)
+        uses = [use for use in graph.uses(place.node) if not _is_passed_over(graph, use, end.node)]
+        later_uses = [use for use in graph.uses(end.node) if _is_on_part(graph, use, end.node)]
+        forms = {graph.nodes[use].facts.get("form") for use in later_uses}
+        checks = {(end.function, use) for use in later_uses}
+        return bool(uses) and all(
+            _is_on_part(graph, use, place.node)
+            and graph.nodes[use].facts.get("form") in forms
+            and not self._does_more(level, use, checks)
+            for use in uses
+        )
+
     def conditions(self, first: Local, later: Local) -> list[str]:
         """The conditions on what was read first under which the later access is come to, if it only decides that."""
         return sorted(self._decided(first, later, None) or ())
@@ -149,7 +172,7 @@ class Rechecks:
         found: set[str] = set()
         for use in level.graph.uses(level.node):
             if level.later is None:
-                if level.graph.nodes[use].kind not in LEAVING:
+                if level.graph.nodes[use].kind not in LEAVING and not self._only_counts(level.graph, use):
                     return None
                 continue  # followed by the next level
             if _is_passed_over(level.graph, use, level.later) or _is_replaced(level.graph, use, level.later):
@@ -169,6 +192,17 @@ class Rechecks:
                 return None
             found.add(shape)
         return found
+
+    def _only_counts(self, graph: FlowGraph, condition: int) -> bool:
+        """Whether nothing that counts rests on a condition: the check is told, or hits and misses are counted."""
+        if graph.nodes[condition].kind != "cond":
+            return False
+        decided = [graph.nodes[edge.to] for edge in graph.edges[condition] if edge.how == CONTROL]
+        return all(
+            node.passes_on or (node.kind == "update" and not self._is_change(node))
+            for node in decided
+            if node.kind != "cond"
+        )
 
     def _does_more(self, level: _Level, condition: int, checks: Set[_Place]) -> bool:
         """Whether a condition alone decides on something, besides whether it is checked again."""
@@ -337,6 +371,15 @@ def _parameter(graph: FlowGraph, at: int | str, *, is_method: bool) -> int | Non
         at += is_method and not any("static" in one for one in facts)
     matching = (number for number, one in zip(parameters, facts, strict=True) if at in (one["index"], one["name"]))
     return next(matching, None)
+
+
+def _is_on_part(graph: FlowGraph, condition: int, value: int) -> bool:
+    """Whether a condition is on parts of a value: what was unpacked from it, or is at an index of it."""
+    facts = graph.nodes[condition].facts
+    giving = [facts["of"]] if "of" in facts else [view[0] for view in facts.get("views", ())]
+    parts = [one for one in giving if one != value and graph.nodes[one].kind == "read"]
+    are_of_it = all(any(edge.to == value for edge in graph.into[one]) for one in parts)
+    return graph.nodes[condition].kind == "cond" and bool(parts) and are_of_it
 
 
 def _leading(level: _Level, use: int, hole: _Shape) -> str | None:

@@ -16,9 +16,11 @@ from atomsan.findings.flow_graph import LEAVING
 from atomsan.findings.reasons import (
     ACROSS,
     APPENDS,
+    BALANCED,
     CHECKED_AGAIN,
     CHECKED_AND_COUNTED,
     CHECKED_OTHERWISE,
+    CHECKED_PART,
     CHECKED_UNLOCKED,
     COLLECTED,
     ENTRY_LOOP,
@@ -42,7 +44,7 @@ from atomsan.findings.reasons import (
 )
 from atomsan.findings.rechecks import Rechecks
 from atomsan.findings.ties import Local, Tie, Ties, Unit, advanced_loops
-from atomsan.findings.validation import is_compared, looks_for_mark
+from atomsan.findings.validation import is_compared, is_compared_before, looks_for_mark
 from atomsan.trace.events import Op
 
 if TYPE_CHECKING:
@@ -86,7 +88,13 @@ class Rules:
             return UNUSED
         if facts.writes_are_equal(one, other, self._graphs):
             return SAME_LITERAL
-        return facts.commuting(one, other) or self._sum(one, other, is_torn=is_torn)
+        return facts.commuting(one, other, self._operations(one.target)) or self._sum(one, other, is_torn=is_torn)
+
+    def _operations(self, location: int) -> Iterator[str | None]:
+        """The operations that write to a location."""
+        symbols = self._around.symbols
+        for site in self._around.writers.get(location, ()) if symbols else ():
+            yield symbols.sites.get(site, "operation") if symbols else None
 
     def _sum(self, one: ShownStep, other: ShownStep, *, is_torn: bool) -> Reason | None:
         writers = self._around.writers.get(one.target, ())
@@ -109,12 +117,12 @@ class Rules:
         tie = self._ties.tie(unit, first, last, advanced=advanced, passed=self._passed(turn, unit))
         if tie is Tie.APART:
             return ITERATIONS
-        if tie is Tie.NONE and (self._is_replaced(turn, unit, first, last) or self._is_tied_elsewhere(turn)):
+        if tie is Tie.NONE and not unit.is_around_block and self._belongs_together(turn, unit, first, last):
             tie = Tie.OWN
         reason = self._proof(turn) or self._checked_again(turn, first)
         if (reason is None or reason.level != "note") and self._is_decision_kept(turn, first, last):
             return KEPT
-        if reason is None and self._is_validated(turn, first, last):
+        if reason is None and self._is_validated(turn, unit, first, last):
             return VALIDATED
         return reason or self._doubt(turn, unit, tie)
 
@@ -146,7 +154,10 @@ class Rules:
             return SAME_LITERAL
         return None
 
-    def _is_validated(self, turn: Turn, first: Local, last: Local) -> bool:
+    def _is_validated(self, turn: Turn, unit: Unit, first: Local, last: Local) -> bool:
+        is_guarded = turn.leaves.op == "read" and self._is_guarded(turn, turn.enters.number)
+        if is_guarded and is_compared_before(unit, first, last, self._ties):
+            return True
         if turn.enters.op == "read":
             writers = self._around.writers.get(turn.enters.target, ())
             if looks_for_mark(turn.enters.at, writers, self._graphs):
@@ -206,12 +217,25 @@ class Rules:
             return APPENDS
         if all(map(facts.gets, turn.ends)) and not facts.is_pair(unit.graph, unit.first, unit.last):
             return ONE_BY_ONE
+        is_loose = tie is Tie.OWN and not unit.graph.joins(unit.first, unit.last)
+        if is_loose and any(self._is_balanced(step) for step in turn.ends):
+            return BALANCED
         if facts.is_taken_and_put_back(turn, unit, self._graphs) or self._is_borrowed(turn):
             return TAKEN
         if unit.activation.is_iteration and not self._is_step(turn, unit, tie):
             return ENTRY_LOOP
-        is_loose = tie is Tie.OWN and not unit.graph.joins(unit.first, unit.last)
         return LET_IN if is_loose and self._lets_others_in(turn) else None
+
+    def _is_balanced(self, step: ShownStep) -> bool:
+        """Whether a step adds a number that the same function subtracts again after it did something else, or the other
+        way round."""
+        place = self._graphs.place(step.at)
+        graph = self._graphs.of(place.function) if place else None
+        if graph is None or place is None or step.op != "write":
+            return False
+        writes = (self._graphs.place(site) for site in self._around.writers.get(step.target, ()))
+        own = (one.node for one in writes if one and one.function == place.function)
+        return any(facts.is_gauge(graph, place.node, one) for one in own)
 
     def _is_read_in_pairs(self, turn: Turn) -> bool:
         """Whether what is put by one unit is taken in pairs by somebody."""
@@ -227,7 +251,8 @@ class Rules:
             return False
         if not unit.first_inner and not unit.last_inner:
             return True
-        is_passed = unit.last in unit.graph.reached(unit.first, explicit=True)
+        is_update = unit.first == unit.last and unit.graph.nodes[unit.first].kind == "update"
+        is_passed = is_update or unit.last in unit.graph.reached(unit.first, explicit=True)
         return turn.leaves.op == "read" and is_passed and self._is_given(turn.leaves)
 
     def _is_given(self, step: ShownStep) -> bool:
@@ -251,6 +276,10 @@ class Rules:
             for op, target, site in between.rows()
         )
 
+    def _belongs_together(self, turn: Turn, unit: Unit, first: Local, last: Local) -> bool:
+        """Whether two calls that no value goes between are one step all the same."""
+        return self._is_replaced(turn, unit, first, last) or self._is_tied_elsewhere(turn)
+
     def _is_replaced(self, turn: Turn, unit: Unit, first: Local, last: Local) -> bool:
         """Whether the unit takes what is there and empties it, or writes a value and takes what is there then."""
         one, other = turn.ends
@@ -258,7 +287,15 @@ class Rules:
             is_element = other.operation == "clear" and one.object == other.object
             return (one.target == other.target or is_element) and self._ties.is_kept(unit, first, is_first=True)
         is_read_back = one.target == other.target and other.op == "read" and facts.writes_value(one, self._graphs)
-        return is_read_back and self._ties.is_kept(unit, last, is_first=False)
+        return is_read_back and self._is_given_away(unit, last, other.target)
+
+    def _is_given_away(self, unit: Unit, last: Local, location: int) -> bool:
+        """Whether the unit returns or stores what it reads last, and not to change the location once more."""
+        writes = (self._graphs.place(site) for site in self._around.writers.get(location, ()))
+        own = {place.node for place in writes if place and place.function == unit.activation.function}
+        reached = (unit.graph.nodes[one] for one in unit.graph.reached(unit.last, explicit=True) - own)
+        is_given = any(node.kind in LEAVING or node.kind in ("write", "update") for node in reached)
+        return is_given and self._ties.is_given(last, unit.last_inner)
 
     def _is_tied_elsewhere(self, turn: Turn) -> bool:
         """Whether the two locations belong together to others: what they read there flows together."""
@@ -268,6 +305,8 @@ class Rules:
             return False
         if one.owner != other.owner or len(locations) == 1 or locations != {step.target for step in turn.ends}:
             return False
+        if self._writes_too(turn.leaves, turn.enters.target) or self._writes_too(turn.enters, turn.leaves.target):
+            return False  # a whole step on both, as each critical section of it may be
         first, last = (Local(site=step.at, around=self._around.activations(step.number)) for step in (one, other))
         unit = self._ties.unit(first, last)
         if unit is None:
@@ -278,6 +317,12 @@ class Rules:
         is_passed = unit.last in unit.graph.reached(unit.first, explicit=True)
         tie = self._ties.tie(unit, first, last)
         return (tie is Tie.FLOW and is_passed) or tie is Tie.JOINT or unit.graph.joins(unit.first, unit.last)
+
+    def _writes_too(self, step: ShownStep, location: int) -> bool:
+        """Whether the function that a step is in also writes to a location."""
+        place = self._graphs.place(step.at)
+        writes = (self._graphs.place(site) for site in self._around.writers.get(location, ()))
+        return place is not None and any(one is not None and one.function == place.function for one in writes)
 
     def _checked_again(self, turn: Turn, first: Local) -> Reason | None:
         """Double-checked locking done right: a proof, if the lock is taken for the later check, and writers hold it."""
@@ -290,6 +335,8 @@ class Rules:
         is_one = turn.enters.operation == "setdefault" and turn.enters.target == turn.leaves.target
         if is_one and self._rechecks.only_decides(first, last):
             return CHECKED_AGAIN
+        if is_one and self._counting_rechecks.only_decides(first, last):
+            return CHECKED_AND_COUNTED
         for rechecks, proved in ((self._rechecks, CHECKED_AGAIN), (self._counting_rechecks, CHECKED_AND_COUNTED)):
             for read in between.reads:
                 later = Local(site=read.site, around=self._around.activations(read.event))
@@ -297,8 +344,12 @@ class Rules:
                     return proved if self._is_guarded(turn, read.event) else CHECKED_UNLOCKED
         for read in between.reads:
             later = Local(site=read.site, around=self._around.activations(read.event))
-            if self._rechecks.is_checked_in_other_words(first, later) and self._is_guarded(turn, read.event):
+            if not self._is_guarded(turn, read.event):
+                continue
+            if self._rechecks.is_checked_in_other_words(first, later):
                 return CHECKED_OTHERWISE
+            if self._rechecks.is_part_checked_again(first, later):
+                return CHECKED_PART
         return None
 
     def _lets_others_in(self, turn: Turn) -> bool:

@@ -5,7 +5,7 @@ The *unit* of two accesses is the innermost activation around both. They are tie
 - *flow*: what the first gives reaches the second, as a value, a key, an object or by a condition: up through what its
   function returns, yields or raises to the expression that called it, down through arguments;
 - *joint*: both reach one value, condition or result; if both are only given to one call, they may be just shown;
-- *own*: both stand in the unit's own code.
+- *own*: both stand in the unit's own code, but not before and after the block that a context manager is for.
 
 In different iterations of a loop of the unit only what is carried from one iteration to the next ties them. Otherwise
 they are no unit at all: the loop is a sequence of units.
@@ -66,6 +66,8 @@ class Unit(NamedTuple):
     first_inner: Sequence[Activation]
     """What the first access is in, below the unit: nothing, if it stands in the unit's own code."""
     last_inner: Sequence[Activation]
+    is_around_block: bool = False
+    """Whether it is a context manager's code before and after the block that it is for: what others may see then."""
     is_delegating: bool = False
     """Whether it is a generator that runs one other after the other at the place of both accesses."""
 
@@ -95,7 +97,9 @@ class Ties:
         ]
         if nodes[0] is None or nodes[1] is None:
             return None
-        return Unit(both.unit, graph, nodes[0], nodes[1], both.first, both.last)
+        began = first.around[len(first.around) - len(both.first) - 1]
+        is_around_block = graph.is_context and began.since != both.unit.since
+        return Unit(both.unit, graph, nodes[0], nodes[1], both.first, both.last, is_around_block)
 
     def delegating(self, first: Local, last: Local, restarted: frozenset[int]) -> Unit | None:
         """The generator that two others are run by (`yield from`), one after the other: it is not open meanwhile."""
@@ -135,7 +139,8 @@ class Ties:
             return Tie.NONE if tie is Tie.APART and _is_driven(unit, loop) else tie
         if goes_up and self._flows(unit, last):
             return Tie.FLOW
-        if unit.activation.is_declared or (not unit.first_inner and not unit.last_inner):
+        is_own = not unit.first_inner and not unit.last_inner and not unit.is_around_block
+        if unit.activation.is_declared or is_own:
             return Tie.OWN
         if goes_up and self._goes_up(last, unit.last_inner):
             if unit.graph.joins(unit.first, unit.last):
@@ -151,6 +156,8 @@ class Ties:
             return Tie.FLOW  # the iterator goes on from where it was
         if graph.carries(unit.first, unit.last, loop):
             return Tie.FLOW
+        if unit.first == unit.last and graph.is_collected(unit.first, loop):
+            return Tie.JOINT if graph.is_summed_up(unit.first, loop) else Tie.COLLECTED
         sinks = graph.reached(unit.last, explicit=True) if self._goes_up(last, unit.last_inner) else ()
         joined = [sink for sink in sinks if graph.carries(unit.first, sink, loop, explicit=True)]
         if any(graph.nodes[sink].is_operator for sink in joined):
@@ -196,7 +203,10 @@ class Ties:
             if graph is None or place is None or place.function != inner[depth].function:
                 return True  # not known: a function without a flow graph may return anything
             loop = next((one for one in graph.nodes[place.node].loops if one in passed), None)
-            if not (graph.leaves(place.node) if loop is None else graph.leaves_after(place.node, loop)):
+            # what is read for nothing may be read to know whether it is there, and raise if not
+            is_tried = graph.nodes[place.node].kind == "read" and not graph.is_used(place.node)
+            leaves = graph.leaves(place.node) if loop is None else graph.leaves_after(place.node, loop)
+            if not leaves and not is_tried:
                 return False
             place, passed = self.graphs.place(inner[depth].called_at), frozenset()
         return True

@@ -12,6 +12,10 @@
         if self.total == old:               is compared with what is there now
             self.total = old + 1
 
+    old, version = self.load()              or its version is, perhaps by another function:
+    ...
+    self.store_if(old + 1, version)         with self.lock: if self.version == version: self.total = value
+
 Then an interleaving was thought of. Whether the answer to it is right is not proved.
 """
 
@@ -24,9 +28,10 @@ from atomsan.findings.decisions import equal_to, holds
 
 if TYPE_CHECKING:
     from atomsan.findings.flow_graph import FlowGraph, FlowGraphs, Node
-    from atomsan.findings.ties import Local, Ties
+    from atomsan.findings.ties import Local, Ties, Unit
 
 _EQUALITIES = frozenset({"==", "!=", "is", "is not"})
+_IDENTITIES = ("? is #", "? is not #")
 _ORDERS = frozenset({"<", "<=", ">", ">="})
 
 
@@ -72,6 +77,51 @@ def is_compared(first: Local, later: Local, writers: Iterable[int], ties: Ties) 
     writes = [place for site in writers if (place := ties.graphs.place(site))]
     own = {place.node for place in writes if place.function == unit.activation.function}
     return any(_asks(unit.graph, number, own) for number in both)
+
+
+def is_compared_before(unit: Unit, first: Local, last: Local, ties: Ties) -> bool:
+    """Whether the last access is made only if something that is read anew equals what was read with the first one.
+
+    By the unit's own code: two reads of one thing are compared. By a function that it calls: what is read there is
+    compared with an argument, and what the first access gave is an argument of that call.
+    """
+    graph = unit.graph
+    if not unit.last_inner:
+        return any(_is_of_two_reads(graph.nodes[one]) for one in _conditions(graph, unit.last))
+    if not ties.is_given(first, unit.first_inner) or unit.last not in graph.reached(unit.first, explicit=True):
+        return False
+    sites = [*(one.called_at for one in unit.last_inner[1:]), last.site]
+    for activation, site in zip(unit.last_inner, sites, strict=True):
+        inner, place = ties.graphs.of(activation.function), ties.graphs.place(site)
+        if inner is None or place is None or place.function != activation.function:
+            return False
+        if any(_is_of_argument(inner, one) for one in _conditions(inner, place.node)):
+            return True
+    return False
+
+
+def _conditions(graph: FlowGraph, node: int) -> list[int]:
+    """The conditions that decide whether a node is come to, or that it is a part of."""
+    return [
+        number
+        for number, one in enumerate(graph.nodes)
+        if one.kind == "cond" and (node in graph.reached(number) or number in graph.reached(node, explicit=True))
+    ]
+
+
+def _is_of_two_reads(condition: Node) -> bool:
+    """Whether one thing, read at two times, is compared with itself."""
+    views = condition.facts.get("views", ())
+    return len(views) == 2 and bool(views[0][1]) and views[0][1:] == views[1][1:]
+
+
+def _is_of_argument(graph: FlowGraph, condition: int) -> bool:
+    """Whether a condition is that what is read equals an argument of the function."""
+    compared = [one.to for one in graph.into[condition] if graph.nodes[one.to].facts.get("name") in _EQUALITIES]
+    if str(graph.nodes[condition].facts.get("shape", "")).startswith(_IDENTITIES):
+        compared.append(condition)  # runs no code, so it is no node of its own
+    kinds = ({graph.nodes[one].kind for one in graph.made_of(number)} for number in compared)
+    return any(found >= {"read", "param"} for found in kinds)
 
 
 def _asks(graph: FlowGraph, comparison: int, writes: set[int]) -> bool:

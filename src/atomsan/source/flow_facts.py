@@ -257,6 +257,8 @@ def _shape(node: ast.expr, resolve: Resolve, fixed: Fixed, *, negated: bool) -> 
 
     def value(part: ast.AST) -> str:
         part = _resolved(part, resolve) if isinstance(part, ast.expr) else part
+        if isinstance(part, ast.NamedExpr):
+            return value(part.value)
         if isinstance(part, ast.Constant):
             return repr(part.value)
         if isinstance(part, ast.UnaryOp) and not isinstance(part.op, ast.Not):

@@ -39,6 +39,8 @@ class FlowGraph:
         self.loops: list[tuple[int, int]] = []
         self.is_async = False
         """Whether it is of a coroutine or an asynchronous generator."""
+        self.is_context = False
+        """Whether it is of a generator that is made a context manager: a block of its caller runs at its yield."""
 
     def add(self, facts: dict[str, Any] | None, loops: tuple[int, ...]) -> int:
         self.nodes.append(facts)
@@ -89,6 +91,7 @@ class FlowGraph:
             "statements": self.statements,
             "loops": self.loops,
             **({"async": True} if self.is_async else {}),
+            **({"context": True} if self.is_context else {}),
         }
         return _encode(content), numbers
 

@@ -12,6 +12,15 @@ from atomsan.source.flow_facts import Resolve
 from atomsan.source.flow_graph import NOTHING, FlowGraph, Values
 from atomsan.source.scopes import CLASS, COMPREHENSION, FUNCTION, OWN, Scope, Scopes, mangled
 
+# Functions that tell the time.
+CLOCKS = frozenset(
+    {
+        *("time.time", "time.monotonic", "time.perf_counter"),
+        *("time.time_ns", "time.monotonic_ns", "time.perf_counter_ns"),
+        *("datetime.datetime.now", "datetime.datetime.utcnow", "datetime.date.today"),
+    }
+)
+
 Place = ast.expr | ast.stmt
 Variables = dict[str, Values]
 
@@ -297,7 +306,9 @@ class FlowState:
         return self.boxes.part(node) or self._resolve(node)
 
     def fixed(self, node: ast.AST) -> str | None:
-        """A name for a parameter that is never bound to anything else."""
+        """A name for a parameter that is never bound to anything else, or for the time."""
+        if isinstance(node, ast.Call) and not node.args and self.canonical(node.func) in CLOCKS:
+            return "now"  # another time is as good: no order of threads decides how late it is
         if not isinstance(node, ast.Name) or self._owner(self.mangled(node.id)) is not self.scope:
             return None
         name = self.mangled(node.id)

@@ -1,7 +1,8 @@
 """Flow summaries: for each function a small graph of how values and conditions flow through it.
 
     {"nodes": [...], "edges": [[from, to, how, carried]...], "calls": {"line:col:end_line:end_col": node},
-     "statements": [[first line, last line, parent, kind]...], "loops": [[parent, statement]...], "async": true}
+     "statements": [[first line, last line, parent, kind]...], "loops": [[parent, statement]...],
+     "async": true, "context": true}
 
 A node is an access of a location (`read`, `write`, `update`), another expression that can run code (`call`), a
 parameter (`param`), what leaves the function (`return`, `yield`, `raise`) or a condition (`cond`). It has its kind `k`,
@@ -30,6 +31,8 @@ from atomsan.source.flow_graph import NOTHING, Values
 from atomsan.source.flow_state import Loop, ModuleFlows, Place, Variables
 from atomsan.source.scopes import FunctionNode, Scopes
 from atomsan.source.traversal import walk
+
+_CONTEXTS = frozenset({"contextlib.contextmanager", "contextlib.asynccontextmanager"})
 
 # Patterns that run code of the object that they are matched with.
 _MATCHING = (ast.MatchClass, ast.MatchValue, ast.MatchMapping, ast.MatchSequence)
@@ -74,8 +77,9 @@ class StatementFlow(ExpressionFlow):
         self.find_boxes(node)
         self.graph.is_async = isinstance(node, ast.AsyncFunctionDef)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
-            decorators = getattr(node, "decorator_list", ())
-            self.parameters(node.args, is_static=any(self.canonical(one) == "staticmethod" for one in decorators))
+            decorators = {self.canonical(one) for one in getattr(node, "decorator_list", ())}
+            self.graph.is_context = not decorators.isdisjoint(_CONTEXTS)
+            self.parameters(node.args, is_static="staticmethod" in decorators)
         if isinstance(node, ast.Lambda | ast.Expression):
             self._leave("return", node.body, self.value(node.body))
         else:

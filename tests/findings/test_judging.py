@@ -5,6 +5,7 @@ Most tests record a small program: one thread does `unit`, and where that says `
 
 from __future__ import annotations
 
+import textwrap
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -548,6 +549,183 @@ def test_literal_in_the_place_of_what_is_taken(unit: str, takes: str, reason: Re
     assert strongest(tmp_path, Case(unit, "other_box.y = len(box.items)", POOL.format(takes))) == {reason}
 
 
+@pytest.mark.parametrize(("default", "reason"), [(", 0", FOUND), (", None", reasons.TAKEN), ("", reasons.TAKEN)])
+def test_default_in_the_place_of_what_is_taken(default: str, reason: Reason, tmp_path: Path) -> None:
+    more = f"""
+    box.table[1] = 5
+    def take():
+        with box.lock: return box.table.pop(1{default})
+    def put(value):
+        with box.lock: box.table[1] = value
+    """
+    case = Case("n = take()\nturn()\nput(n + 1)", "other_box.y = box.table.get(1)", textwrap.dedent(more))
+    assert strongest(tmp_path, case) == {reason}
+
+
+# ---- optimistic: computed without the lock, and stored if nobody came in between
+
+OPTIMISTIC = """
+box.items = [0, 0]
+def load():
+    with box.lock: return box.x, box.y
+def store(value, version):
+    with box.lock:
+        {}
+"""
+RETRY = "value, version = load()\nturn()\nstore(value + 1, version)"
+OTHERS = "value, version = load()\nwith box.lock:\n    box.x = value + 5\n    box.y += 1"
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ("if box.y == version:\n            box.x = value\n            box.y += 1", reasons.VALIDATED),
+        ("if box.y != version: return False\n        box.x, box.y = value, version + 1", reasons.VALIDATED),
+        ("if box.y is version:\n            box.x = value", reasons.VALIDATED),
+        # asked for something else, or only told
+        ("if box.y < 100:\n            box.x = value", FOUND),
+        ("if value == version or version >= 0: box.x = value", FOUND),
+        ("box.x = value\n        box.made = box.y == version", FOUND),
+    ],
+)
+def test_store_if_nobody_came_in_between(body: str, reason: Reason, tmp_path: Path) -> None:
+    assert strongest(tmp_path, Case(RETRY, OTHERS, OPTIMISTIC.format(body))) == {reason}
+
+
+@pytest.mark.parametrize(
+    ("condition", "reason"), [("box.y == version", reasons.VALIDATED), ("box.y >= 0 and version >= 0", FOUND)]
+)
+def test_store_in_own_code_if_nobody_came_in_between(condition: str, reason: Reason, tmp_path: Path) -> None:
+    unit = f"with box.lock: n, version = box.x, box.y\nturn()\nwith box.lock:\n    if {condition}: box.x = n + 1"
+    assert strongest(tmp_path, Case(unit, "with box.lock:\n    box.x += 5\n    box.y += 1")) == {reason}
+
+
+# ---- a gauge: up, something else, and down again
+
+
+@pytest.mark.parametrize(("down", "reason"), [("1", reasons.BALANCED), ("2", FOUND)])
+def test_number_that_goes_up_and_down(down: str, reason: Reason, tmp_path: Path) -> None:
+    unit = f"with box.lock: box.x += 1\nturn()\nwith box.lock: box.x -= {down}"
+    assert strongest(tmp_path, Case(unit, "with box.lock: other_box.y = box.x")) == {reason}
+
+
+# ---- context managers: what stands before and after a block is tied by values only
+
+AROUND = """
+from contextlib import contextmanager
+@contextmanager
+def around():
+    with box.lock: {}
+    yield
+    with box.lock: {}
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "reason"),
+    [
+        ("box.x, box.y = 1, 1", "box.x, box.y = 2, 2", reasons.NO_FLOW),
+        ("n = box.x", "box.x = n + 1", FOUND),
+        ("n = box.x", "box.y = n > 0", FOUND),
+    ],
+)
+def test_context_manager_is_tied_by_values(before: str, after: str, reason: Reason, tmp_path: Path) -> None:
+    others = "with box.lock:\n    other_box.y = box.x + box.y\n    box.x = box.y = 3"
+    more = "box.x = 1" + AROUND.format(before, after)
+    assert strongest(tmp_path, Case("with around():\n    turn()", others, more)) == {reason}
+
+
+# ---- locations that others use together, and what each call does to both
+
+BOTH = """
+def up():
+    with box.lock:
+        box.x += 1
+        {}
+def down():
+    with box.lock: box.x -= 1
+def fill():
+    with box.lock: box.y = 9
+"""
+
+
+@pytest.mark.parametrize(
+    ("inside", "reason"),
+    [("box.y = max(box.y, box.x)", reasons.NO_FLOW), ("pass", FOUND)],
+)
+def test_step_on_both_locations_is_whole(inside: str, reason: Reason, tmp_path: Path) -> None:
+    """A peak that is kept with a gauge is right whenever the lock is free; a total that is set later is not."""
+    unit = f"up()\nturn()\n{'down' if 'max' in inside else 'fill'}()"
+    case = Case(unit, "with box.lock: other_box.x = box.x + box.y", BOTH.format(inside))
+    assert strongest(tmp_path, case) == {reason}
+
+
+# ---- a call reads for the next change what one before it wrote
+
+
+@pytest.mark.parametrize(
+    ("unit", "reason"),
+    [
+        ("with box.lock: box.x += 1\nturn()\nn = box.get()\nwith box.lock: box.x = n + 1", FOUND),
+        ("change(1)\nturn()\nchange(2)", reasons.NO_FLOW),
+        ("change(1)\nturn()\nreturn box.get()", FOUND),
+    ],
+)
+def test_two_changes_in_a_row_are_two_steps(unit: str, reason: Reason, tmp_path: Path) -> None:
+    more = """
+    box.lock = threading.RLock()
+    def change(n):
+        with box.lock: box.set(box.get() * 2 + n)
+    """
+    assert strongest(tmp_path, Case(unit, "change(7)", textwrap.dedent(more))) == {reason}
+
+
+# ---- values of several calls that go into one
+
+EACH = """
+boxes = [box, other_box]
+def one(i):
+    with box.lock: return box.table[i]
+def put(i, value):
+    with box.lock: box.table[i] = value
+def look(i):
+    turn() if i else None
+    return one(i)
+box.table.update({0: 1, 1: 1})
+"""
+
+
+@pytest.mark.parametrize(
+    ("unit", "reason"),
+    [
+        ("return sum(look(i) for i in range(2))", FOUND),
+        ("return any([look(i) > 5 for i in range(2)])", FOUND),
+        ("return [look(i) for i in range(2)]", reasons.COLLECTED),
+    ],
+)
+def test_values_of_a_comprehension_go_into_one(unit: str, reason: Reason, tmp_path: Path) -> None:
+    assert strongest(tmp_path, Case(unit, "put(0, 0)\nput(1, 2)", EACH)) == {reason}
+
+
+# ---- whether something is there is known by what it raises
+
+
+@pytest.mark.parametrize("read", ["box.table[1]", "n = box.table[1]"])
+def test_exception_decides(read: str, tmp_path: Path) -> None:
+    more = f"def find():\n    with box.lock: {read}"
+    unit = "try:\n    find()\nexcept KeyError:\n    turn()\n    with box.lock: box.table[1] = 1"
+    assert strongest(tmp_path, Case(unit, "with box.lock: box.table[1] = 2", more)) == {FOUND}
+
+
+# ---- None after a value, and before the next one, is no phase
+
+
+@pytest.mark.parametrize(("first", "reason"), [("'old'", reasons.PHASES), ("None", FOUND)])
+def test_nothing_is_no_phase(first: str, reason: Reason, tmp_path: Path) -> None:
+    unit = f"box.made = {first}\nturn()\nbox.made = 'new'"
+    assert strongest(tmp_path, Case(unit, "if box.made == 'old': other_box.y = 1")) == {reason}
+
+
 # ---- operations that commute
 
 
@@ -571,6 +749,12 @@ def test_operations_that_commute(one: str, other: str, is_commuting: bool) -> No
     for first, second in ((one, other), (other, one)):
         found = commuting(step(f"T {first}", 0), step(f"U {second}", 1))
         assert found == (reasons.COMMUTES if is_commuting else None)
+
+
+def test_deletions_commute_in_what_is_known_to_be_a_mapping() -> None:
+    deleted = step("T __delitem__ A.d#", 0), step("U __delitem__ A.d#", 1)
+    assert commuting(*deleted, ["append", None]) is None
+    assert commuting(*deleted, ["__setitem__", "__delitem__"]) == reasons.COMMUTES
 
 
 def test_adding_one_element_twice_is_no_proof() -> None:

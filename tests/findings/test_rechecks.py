@@ -532,3 +532,94 @@ def test_result_that_is_the_first_or_the_later_value_is_found(tmp_path: Path) ->
     body += "        later = box.made\n        if later is None:\n            box.made = 3\nreturn {}"
     for result in ("value or later", "value if later is None else later", "(value, later)"):
         assert None in whys(tmp_path, "other_box.x = work()", function(body.format(result))), result
+
+
+# ---- hits and misses beside it, a walrus, a clock, a part of what was read
+
+CACHE = """
+import time
+box.counts = {"hits": 0, "misses": 0}
+box.made = None
+def peek():
+    with box.lock:
+        value = box.made
+        box.counts["hits" if value is not None else "misses"] += 1
+        return value
+def add(value):
+    with box.lock:
+        if box.made is None:
+            box.made = value
+        return box.made
+"""
+LOOKED_UP = """
+value = peek()
+if value is None:
+    turn()
+    value = add(3)
+return value
+"""
+
+
+def test_hits_and_misses_may_be_counted_in_a_helper(tmp_path: Path) -> None:
+    assert whys(tmp_path, LOOKED_UP, CACHE) == {reasons.CHECKED_AND_COUNTED.why}
+
+
+def test_what_is_counted_in_a_helper_must_be_a_count(tmp_path: Path) -> None:
+    other = CACHE.replace('["hits" if value is not None else "misses"] += 1', '["hits"] = value is None')
+    assert None in whys(tmp_path, LOOKED_UP, other)
+
+
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [
+        ("(value := box.made) is None", "(value := box.made) is None"),
+        ("(value := box.made) is None", "box.made is None"),
+        ("box.made is None", "(value := box.made) is None"),
+    ],
+)
+def test_walrus_in_a_check(first: str, then: str, tmp_path: Path) -> None:
+    body = f"if {first}:\n    turn()\n    with box.lock:\n        if {then}:\n            box.made = 3\nreturn box.y"
+    assert whys(tmp_path, "other_box.x = work()", function(body)) == AGAIN
+
+
+LEASE = """
+import time
+box.made = (0.0, "old")
+"""
+RENEWED = "with box.lock: box.made = (time.monotonic() + 60, 'new')"
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "why"),
+    [
+        ("box.y < time.monotonic()", "box.y < time.monotonic()", reasons.CHECKED_AGAIN.why),
+        ("box.y < time.monotonic()", "box.y < time.time()", reasons.CHECKED_AGAIN.why),
+        ("box.y < time.monotonic()", "box.y > time.monotonic()", None),
+    ],
+)
+def test_time_in_a_check(first: str, then: str, why: str | None, tmp_path: Path) -> None:
+    unit = f"if {first}:\n    turn()\n    with box.lock:\n        if {then}: box.y = 7e9"
+    report = staged(tmp_path, unit, "with box.lock: box.y = -1", LEASE)
+    assert why in {one.why for one in (*report.findings, *report.notes)}
+
+
+@pytest.mark.parametrize(
+    ("then", "why"),
+    [
+        ("until < time.monotonic()", reasons.CHECKED_PART.why),
+        ("until is not None", None),
+        ("value == 'old'", None),
+    ],
+)
+def test_part_that_is_checked_again(then: str, why: str | None, tmp_path: Path) -> None:
+    unit = f"""
+until, value = box.made
+if until < time.monotonic():
+    turn()
+    with box.lock:
+        until, value = box.made
+        if {then}:
+            box.made = (time.monotonic() + 60, "mine")
+"""
+    report = staged(tmp_path, unit, RENEWED, LEASE)
+    assert {one.why for one in (*report.findings, *report.suspects)} == {why}

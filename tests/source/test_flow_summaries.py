@@ -342,6 +342,32 @@ def test_form_has_the_read_behind_a_local() -> None:
     assert flow.node("?.get(#1) is None")["branch"] == 1
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        "n = self.a\nfor _ in p:\n    n = n + 1\nself.b = n",
+        "n = m = self.a\nfor _ in p:\n    n = m + 1\n    m = n + 1\n    if n > m: return n\nself.b = n",
+        "n = self.a\nwhile n < 3:\n    n = n * 2\nself.b = n",
+    ],
+)
+def test_variable_that_is_made_of_itself(body: str) -> None:
+    flow = flow_of(body)
+    read, write = flow.names.index("self.a"), flow.names.index("self.b=")
+    reached, waiting = set(), [read]
+    while waiting:
+        new = {to for source, to, how, _ in flow.summary["edges"] if source == waiting[-1] and how == "v"} - reached
+        waiting.pop()
+        reached |= new
+        waiting += new
+    assert write in reached
+
+
+def test_variable_is_no_longer_what_changed_since() -> None:
+    assert "?.a is None" in flow_of("n = self.a\nm = n\nif m is None: pass").names
+    (form,) = [name for name in flow_of("n = self.a\nm = n + 1\nn = 5\nif m > 3: pass").names if name.startswith("?")]
+    assert "5" not in form
+
+
 def test_summaries_are_linear() -> None:
     def size(count: int) -> int:
         lines = ["def f(self, p):", " x = p", *[f" if p.a{i}: x = g(x)" for i in range(count)], " return x"]

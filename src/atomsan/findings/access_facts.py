@@ -346,6 +346,8 @@ def _has_default(taken: _Known, put: int | None) -> bool:
     `put` is the node by which the same function puts it in; None: the function gives it to its caller.
     """
     graph = taken.graph
+    if taken.node.facts.get("op") == "pop" and taken.node.facts.get("literal", "None") != "None":
+        return True  # `pop(key, 0)`
     ends = [put]
     if put is None:
         if any("literal" in one.facts for one in graph.nodes if one.kind == "return"):

@@ -57,7 +57,9 @@ APPENDS = _suspect("others append or put between two appends or puts of one unit
 ONE_BY_ONE = _suspect("items are taken from a queue one by one, and nothing shows that two of them belong together")
 PICKED = _suspect("what is put meanwhile may come out first, which such a queue is for")
 TAKEN = _suspect("what was taken out is put back or marked: meanwhile others may be meant to see it gone")
-ENTRY_LOOP = _suspect("the unit is an iteration of a thread's main loop, and no value read in it is written there")
+ENTRY_LOOP = _suspect(
+    "both are in one iteration of a thread's main loop, which may be several steps, and no value goes between them"
+)
 OPERANDS = _suspect("something is added each time in one step: harmless if these are numbers, which is not known")
 UNSEEN = _suspect("the trace does not say how the values flow between the two accesses")
 

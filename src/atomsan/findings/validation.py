@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 _EQUALITIES = frozenset({"==", "!=", "is", "is not"})
 _IDENTITIES = ("? is #", "? is not #")
+_EQUAL_TO_OTHER = tuple(f"? {operator} #" for operator in sorted(_EQUALITIES))
 _ORDERS = frozenset({"<", "<=", ">", ">="})
 
 
@@ -110,9 +111,10 @@ def _conditions(graph: FlowGraph, node: int) -> list[int]:
 
 
 def _is_of_two_reads(condition: Node) -> bool:
-    """Whether one thing, read at two times, is compared with itself."""
+    """Whether one thing, read at two times, is compared with itself: each view says that it equals the other."""
     views = condition.facts.get("views", ())
-    return len(views) == 2 and bool(views[0][1]) and views[0][1:] == views[1][1:]
+    is_same = len(views) == 2 and bool(views[0][1]) and views[0][1:] == views[1][1:]
+    return is_same and str(views[0][1]).startswith(_EQUAL_TO_OTHER)
 
 
 def _is_of_argument(graph: FlowGraph, condition: int) -> bool:

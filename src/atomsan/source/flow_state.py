@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 from atomsan.source.boxes import Boxes, made_parts
 from atomsan.source.flow_facts import Resolve
@@ -23,6 +23,16 @@ CLOCKS = frozenset(
 
 Place = ast.expr | ast.stmt
 Variables = dict[str, Values]
+
+
+class _Binding(NamedTuple):
+    """The expression that a local variable is bound to."""
+
+    value: ast.expr
+    values: Values | None
+    """What the variable is then. None: it is never bound to anything else."""
+    made_of: tuple[tuple[str, Values | None], ...]
+    """The variables in the expression, and what they are then."""
 
 
 class ModuleFlows:
@@ -112,11 +122,8 @@ class FlowState:
         self._content: set[int] = set()
         """Nodes and joins of values that come out of calls, parameters or containers made here: what is in them was
         made by what made them. An object that was only read from a location is a receiver."""
-        self._bindings: dict[str, ast.expr] = {}
-        """Variables that are bound once, to an expression."""
-        self._latest: dict[str, tuple[Values, ast.expr]] = {}
-        """Others: what their values were when they were bound last, and to which expression. Where several ways meet
-        that bind a variable, its values are others."""
+        self._bindings: dict[str, _Binding] = {}
+        """Variables, by the expression that they were bound to last."""
         self._order: dict[str, str] = {}
         """Variables, by names that no renaming changes."""
         self._cells: dict[str, int] = {}
@@ -282,10 +289,12 @@ class FlowState:
             owner = self._owner(name)
             if owner is not self.scope or owner.kind != FUNCTION:
                 return
-            if owner.bound.get(name) == 1:
-                self._bindings[name] = value
-            elif self.variables.get(name):
-                self._latest[name] = (self.variables[name], value)
+            # several bindings are told apart by their values: where several ways meet, these are others
+            values = None if owner.bound.get(name) == 1 else self.variables.get(name, NOTHING)
+            inside = {self.mangled(one.id) for one in ast.walk(value) if isinstance(one, ast.Name)}
+            if values != NOTHING and name not in inside:
+                made_of = tuple((one, self.variables.get(one)) for one in sorted(inside))
+                self._bindings[name] = _Binding(value, values, made_of)
 
     def find_boxes(self, node: ast.AST) -> None:
         """Finds the boxes of the function, class or module that is to be walked."""
@@ -331,10 +340,12 @@ class FlowState:
         if not isinstance(node, ast.Name):
             return None
         name = self.mangled(node.id)
-        values, latest = self._latest.get(name, (NOTHING, None))
-        if latest is not None and self.variables.get(name) == values:
-            return latest
-        return self._bindings.get(name) or self._order.get(name)
+        found = self._bindings.get(name)
+        is_known = found is not None and found.values in (None, self.variables.get(name))
+        # what it was made of may have changed since
+        if found is None or not is_known or any(self.variables.get(one) != value for one, value in found.made_of):
+            return self._order.get(name)
+        return found.value
 
     def parameters(self, arguments: ast.arguments, *, is_static: bool) -> None:
         everything = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]

@@ -152,8 +152,8 @@ _OPPOSITES = {"+": "-", "-": "+"}
 
 
 def is_gauge(graph: FlowGraph, one: int, other: int) -> bool:
-    """Whether a number is added at one node, the same one is subtracted at the other, and calls are made in between."""
-    first, last = sorted((graph.nodes[one], graph.nodes[other]), key=lambda node: node.statement)
+    """Whether a number is added at one node, calls are made, and it is subtracted at the other, or the other way."""
+    first, last = graph.nodes[one], graph.nodes[other]
     is_back = _OPPOSITES.get(str(first.facts.get("operator"))) == last.facts.get("operator")
     if not is_back or "literal" not in first.facts or first.facts["literal"] != last.facts.get("literal"):
         return False

@@ -128,6 +128,15 @@ class FlowGraph:
                     waiting.append(edge.to)
         return frozenset(found)
 
+    def block(self, node: int) -> int:
+        """The outermost `with` statement around a node, or else its own statement."""
+        found = statement = self.nodes[node].statement
+        while 0 <= statement < len(self.statements):
+            if self.statements[statement][3] in ("With", "AsyncWith"):
+                found = statement
+            statement = self.statements[statement][2]
+        return found
+
     def made_of(self, node: int) -> frozenset[int]:
         """The nodes whose values a node is made of: not those that it is found by, as keys and objects."""
         found: set[int] = set()

@@ -7,6 +7,7 @@ seen makes a suspect. The facts come from the flow graphs of the functions (`acc
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from atomsan.findings import access_facts as facts
@@ -66,6 +67,7 @@ class Rules:
         self._graphs = self._ties.graphs
         self._rechecks = Rechecks(self._graphs)
         self._counting_rechecks = Rechecks(self._graphs, may_count=True)
+        self._known_gauges: dict[int, list[tuple[int, int]]] = {}
 
     def reasons(self, finding: Finding) -> Iterator[Reason]:
         """Why a violation on data is less than a finding: the reasons of its edges and turns."""
@@ -218,7 +220,7 @@ class Rules:
         if all(map(facts.gets, turn.ends)) and not facts.is_pair(unit.graph, unit.first, unit.last):
             return ONE_BY_ONE
         is_loose = tie is Tie.OWN and not unit.graph.joins(unit.first, unit.last)
-        if is_loose and any(self._is_balanced(step) for step in turn.ends):
+        if is_loose and self._is_around_work(unit):
             return BALANCED
         if facts.is_taken_and_put_back(turn, unit, self._graphs) or self._is_borrowed(turn):
             return TAKEN
@@ -226,16 +228,43 @@ class Rules:
             return ENTRY_LOOP
         return LET_IN if is_loose and self._lets_others_in(turn) else None
 
-    def _is_balanced(self, step: ShownStep) -> bool:
-        """Whether a step adds a number that the same function subtracts again after it did something else, or the other
-        way round."""
-        place = self._graphs.place(step.at)
-        graph = self._graphs.of(place.function) if place else None
-        if graph is None or place is None or step.op != "write":
+    def _is_around_work(self, unit: Unit) -> bool:
+        """Whether the last access takes back what was counted, or both are in the blocks that count up and down."""
+        if unit.first_inner or unit.last_inner or unit.activation.function is None:
             return False
-        writes = (self._graphs.place(site) for site in self._around.writers.get(step.target, ()))
-        own = (one.node for one in writes if one and one.function == place.function)
-        return any(facts.is_gauge(graph, place.node, one) for one in own)
+        block = unit.graph.block
+        return any(
+            down == unit.last or (block(up), block(down)) == (block(unit.first), block(unit.last))
+            for up, down in self._gauges(unit.activation.function)
+        )
+
+    def _gauges(self, function: int) -> list[tuple[int, int]]:
+        """The nodes of a function that add a number, and those that subtract it again after something else was done."""
+        graph = self._graphs.of(function)
+        if graph is None:
+            return []
+        if function not in self._known_gauges:
+            self._known_gauges[function] = [
+                (one, other)
+                for nodes in self._writes.get(function, ())
+                for one in nodes
+                for other in nodes
+                if facts.is_gauge(graph, one, other)
+            ]
+        return self._known_gauges[function]
+
+    @cached_property
+    def _writes(self) -> dict[int, list[list[int]]]:
+        """By function: for each location, the nodes that write to it."""
+        found: dict[int, list[list[int]]] = {}
+        for sites in self._around.writers.values():
+            nodes: dict[int, list[int]] = {}
+            for site in sites:
+                if place := self._graphs.place(site):
+                    nodes.setdefault(place.function, []).append(place.node)
+            for function, own in nodes.items():
+                found.setdefault(function, []).append(own)
+        return found
 
     def _is_read_in_pairs(self, turn: Turn) -> bool:
         """Whether what is put by one unit is taken in pairs by somebody."""

@@ -707,6 +707,13 @@ def test_values_of_a_comprehension_go_into_one(unit: str, reason: Reason, tmp_pa
     assert strongest(tmp_path, Case(unit, "put(0, 0)\nput(1, 2)", EACH)) == {reason}
 
 
+@pytest.mark.parametrize(("call", "reason"), [("divmod", FOUND), ("show", reasons.SHOWN)])
+def test_two_values_that_one_call_computes_with(call: str, reason: Reason, tmp_path: Path) -> None:
+    more = "box.y = 2\ndef show(*numbers): print(*numbers, end='')"
+    unit = f"{call}(box.get(), (turn(), box.show())[1])"
+    assert strongest(tmp_path, Case(unit, "box.set(7)\nwith box.lock: box.y = 3", more)) == {reason}
+
+
 # ---- whether something is there is known by what it raises
 
 

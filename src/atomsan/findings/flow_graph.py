@@ -19,8 +19,9 @@ EXPLICIT = frozenset({VALUE, KEY, RECEIVER})
 
 # Nodes by which a value leaves the function.
 LEAVING = frozenset({"return", "yield", "raise"})
-# Calls that make one value of all that is in what they are given.
+# Calls that make one value of all that is in what they are given, and those that make it of their arguments.
 _SUMMING = frozenset({"sum", "any", "all", "min", "max"})
+_COMPUTING = _SUMMING | {"divmod", "pow", "isclose", "hypot", "gcd"}
 # Nodes that put what reaches them to use, such that somebody can tell.
 _JOINING = frozenset({*LEAVING, "cond", "write", "update", "call"})
 EFFECTS = _JOINING - {"cond"}
@@ -198,7 +199,10 @@ class FlowGraph:
 
     def joins(self, one: int, other: int) -> bool:
         """Whether both go into one value, condition or result."""
-        return any(node.kind in _JOINING and (node.kind != "call" or node.passes_on) for node in self._both(one, other))
+        return any(
+            node.kind in _JOINING and (node.kind != "call" or node.passes_on or node.facts.get("name") in _COMPUTING)
+            for node in self._both(one, other)
+        )
 
     def joins_in_call(self, one: int, other: int) -> bool:
         """Whether both are given to one call, or to what comes of it."""

@@ -43,6 +43,7 @@ FLAGS = {
     "called_back": 32,
     "known": 64,
     "resumed": 128,
+    "loops": 1024,
 }
 
 

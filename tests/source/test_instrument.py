@@ -518,10 +518,72 @@ def test_entry_functions_get_loop_regions_and_plan_rows_stay() -> None:
     assert (one.co_freevars, one.co_varnames, one.co_flags) == (other.co_freevars, other.co_varnames, other.co_flags)
 
 
+# As an entry function: what is made of the call that is all it does, or None.
+TRAMPOLINES = {
+    "def f(): g()": "enter[g]()",
+    "def f(*a, **k): return g(*a, **k)": "return enter[g](*unpack[a], **unpack[k])",
+    "def f(a):\n 'text'\n a.go(a.n, k=1)": "enter[load_attr[a].go](load_attr[a].n, k=1)",
+    "def f(a): a.update(1)": "enter[keyed_method[a, 1].update](1)",
+    "def f(a): a.update(a.n)": "enter[late_method[a]](load_attr[a].n)",
+    "def f(self): super().run(1)": "enter[super().run](1)",
+    "async def f(): await g()": "await await[enter[g]()]",
+    "f = lambda: g(1)": "f = lambda: enter[g](1)",
+    "f = lambda a: a.g(a.n)": "f = lambda a: (span[None], enter[load_attr[a].g](load_attr[a].n))[1]",
+    "async def f(): g()": None,
+    "def f(): g(); g()": None,
+    "def f(): g(h())": None,
+    "def f(): g()()": None,
+    "def f(): super(f).run()()": None,
+    "def f(): return len(g)": "return enter[len](argument[g])",
+    "def f(): return g": None,
+    "def f(): a = g()": None,
+    "f = lambda: g(h())": None,
+    "f = lambda: g() + 1": None,
+}
+
+
+@pytest.mark.parametrize("source", TRAMPOLINES)
+def test_entry_function_that_only_calls_another_one_tells_of_it(source: str) -> None:
+    entries = {("<lambda>", 1), ("f", 1)}
+    made, expected = rewritten(source, entries=entries), TRAMPOLINES[source]
+    if expected is None:
+        assert "enter[" not in made
+    else:
+        assert expected in made
+    assert "enter[" not in rewritten(source)
+    plan = plan_of(source)
+    assert plan_of(source, entries=entries) == plan
+    own = [region for region in plan.regions if region.origin == "function"]
+    assert [region.is_trampoline for region in own] in ([expected is not None], [])
+
+
+def test_functions_with_loops_begin_with_a_probe_that_says_so() -> None:
+    source = "def work(n):\n    for e in n: e.x\nasync def f(n):\n    for e in n: e.x\ndef g(): n.x"
+    rows = [(row.kind, row.name, row.line) for row in plan_of(source).probes if row.region in (0, 2, 4)]
+    assert [row for row in rows if row[0] == "begin"] == [
+        *(("begin", "", 1), ("begin", "loops", 1)),
+        *(("begin", "", 3), ("begin", "loops", 3)),
+        ("begin", "", 5),
+    ]
+    for entries, named in ((set(), [3]), ({("work", 1)}, [1, 3])):
+        begun: list[int] = []
+        code, _ = prepared(
+            source, lambda row, _, begun=begun: begun.append(row.line * (row.name == "loops")), entries=entries
+        )
+        names: dict[str, Any] = {"n": types.SimpleNamespace(x=1)}
+        exec(code, names)
+        names["work"](())
+        with pytest.raises(StopIteration):
+            names["f"](()).send(None)
+        names["g"]()
+        assert sorted(filter(None, begun)) == named
+
+
 def test_every_kind_of_probe_is_made() -> None:
     sources = [
         *FORMS,
         "async def f(a):\n b = a; b = await a\n lambda: b.x(b.y())\n yield b\ndef g():\n global n\n n += 1",
+        "def h(): g()",
     ]
     made = {row.kind for source in sources for row in plan_of(source).probes}
     assert made == set(KINDS)

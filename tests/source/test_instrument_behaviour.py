@@ -484,6 +484,36 @@ def test_loop_iterations_of_an_entry_function_are_regions() -> None:
     assert happened(source, {"begin", "end"}) == ["begin work", "a", "b", "end work"]
 
 
+def test_trampoline_that_is_an_entry_function_calls_from_the_same_place() -> None:
+    source = """
+    import sys
+    class A:
+        def place(self, *given):
+            frame = sys._getframe(1)
+            say([*frame.f_code.co_positions()][frame.f_lasti // 2][:3])
+            return self
+        def run(self):
+            return (
+                self
+                .place(
+                    1,
+                )
+            )
+    class B(A):
+        def run(self): super().run()
+    a = A()
+    a.run()
+    B().run()
+    (lambda: a.place(1,
+        2))()
+    """
+    entries = {("A.run", 8), ("B.run", 16), ("<lambda>", 20)}
+    plain = happened(source, set())
+    assert len(plain) == 3
+    assert happened(source, set(), entries=entries) == plain
+    assert len(happened(source, {"enter"}, entries=entries)) == 7
+
+
 def test_each_access_of_a_global_is_logged_once() -> None:
     source = """
     n = 0

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from atomsan.source import positions, probe_nodes
 from atomsan.source.effects import FUNCTIONS, METHODS, PRIMITIVE_METHODS, READS_ARGUMENT
-from atomsan.source.function_kinds import is_trivial_lambda
+from atomsan.source.function_kinds import is_trivial_lambda, passed_on
 from atomsan.source.plan import placeholder
 from atomsan.source.rewriting import Rewriter
 from atomsan.source.scopes import FUNCTION, ComprehensionNode
@@ -259,6 +259,21 @@ class ExpressionRewriter(Rewriter):
     # Calls
 
     def _call(self, node: ast.Call) -> ast.expr:
+        if node is self._enclosing.passed_on:
+            return self._passed_on(node)
+        return self._usual_call(node)
+
+    def _passed_on(self, node: ast.Call) -> ast.expr:
+        """The call that is all a trampoline does. If that is an entry function, so is what it calls."""
+        function = node.func
+        made = self._usual_call(node)
+        probe = self._probe("enter", function)
+        if self._enclosing.is_entry and made is node:
+            positions.call_at(node, function)
+            node.func = positions.behind(probe_nodes.tap(probe, node.func, function), function)
+        return made
+
+    def _usual_call(self, node: ast.Call) -> ast.expr:
         canonical = self.scopes.canonical(self._scope, node.func)
         if canonical is not None:
             if canonical in FUNCTIONS:
@@ -374,9 +389,15 @@ class ExpressionRewriter(Rewriter):
         self._defaults(node.args)
         is_trivial = is_trivial_lambda(node.body) or self.scopes.of[node].is_generator
         before = self._enter(node, "<lambda>")
+        self._enclosing.is_entry = ("<lambda>", node.lineno) in self._entries
+        self._enclosing.passed_on = passed_on(node, ())
         if not is_trivial:
             self._enclosing.region = self._region(
-                "", "function", node, flow=self._flow(node.body, self._scope.receivers)
+                "",
+                "function",
+                node,
+                is_trampoline=self._enclosing.passed_on is not None,
+                flow=self._flow(node.body, self._scope.receivers),
             )
         region = self._enclosing.region
         cells = self._make_cells(node.body)

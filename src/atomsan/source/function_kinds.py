@@ -2,7 +2,7 @@
 
 A function that a program or a test runner calls first is not atomic as a whole: the iterations of its loops are regions
 instead. The entry function of a thread is known only when the thread starts, and is rewritten then (`entries` of
-`instrument`).
+`instrument`); if it only calls another one, that is known when it does.
 """
 
 from __future__ import annotations
@@ -78,17 +78,30 @@ def _accesses(node: ast.AST) -> int:
     return count
 
 
-def is_trampoline(body: Sequence[ast.stmt]) -> bool:
-    """Whether a function only calls another one."""
-    if len(body) != 1 or not isinstance(body[0], ast.Expr | ast.Return):
-        return False
-    value = body[0].value
-    if isinstance(value, ast.Await):
-        value = value.value
-    if not isinstance(value, ast.Call):
-        return False
-    inside = (value.func, *value.args, *(keyword.value for keyword in value.keywords))
+def passed_on(node: FunctionNode | ast.Lambda, body: Sequence[ast.stmt]) -> ast.Call | None:
+    """The call that is all that a function does: then it is a trampoline, and stands aside for what it calls."""
+    value: ast.expr | None = None
+    if isinstance(node, ast.Lambda):
+        value = node.body
+    elif len(body) == 1 and isinstance(body[0], ast.Expr | ast.Return):
+        value = body[0].value
+    if isinstance(node, ast.AsyncFunctionDef):
+        # one that awaits nothing is begun by an event loop, and nobody can prepare what it calls
+        value = value.value if isinstance(value, ast.Await) else None
+    return value if isinstance(value, ast.Call) and _only_calls(value) else None
+
+
+def _only_calls(call: ast.Call) -> bool:
+    """Whether nothing else is called before the function is: `super().run(self.count)`."""
+    function = call.func
+    if isinstance(function, ast.Attribute) and _is_super(function.value):
+        function = function.value.func  # type: ignore[attr-defined]
+    inside = (function, *call.args, *(keyword.value for keyword in call.keywords))
     return not any(isinstance(node, ast.Call | ast.Await | ast.NamedExpr) for part in inside for node in walk(part))
+
+
+def _is_super(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super" and not node.args
 
 
 def receiver_parameter(node: FunctionNode) -> str | None:

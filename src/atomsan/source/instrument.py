@@ -23,7 +23,8 @@ from atomsan.source.source_text import decode_source
 from atomsan.source.statements import StatementRewriter
 
 Entries = Collection[tuple[str, int]]
-"""Functions, by qualified name and line (of the `def` or of its first decorator)."""
+"""Functions, by qualified name and line (of the `def` or of its first decorator); lambdas as `<lambda>`, and all of a
+line at once."""
 
 
 def instrument(
@@ -39,8 +40,9 @@ def instrument(
     """The source as a tree with placeholders for probes, and the plan.
 
     `flags` are those of `compile`, for the features of `__future__`. The outermost loops of the functions in `entries`
-    get regions; the plan's rows are the same with and without them, so code that is made later can use probes that are
-    there. `tree` is the source as another tool has rewritten it: it is changed in its place.
+    get regions, and one that only calls another function tells of that (`enter`); the plan's rows are the same with and
+    without them, so code that is made later can use probes that are there. `tree` is the source as another tool has
+    rewritten it: it is changed in its place.
     """
     parsed: ast.AST = tree if tree is not None else compile(source, file, mode, ast.PyCF_ONLY_AST | flags, True)
     rewriter = StatementRewriter(parsed, _lines(source), module, frozenset(entries))

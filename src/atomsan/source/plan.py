@@ -32,7 +32,8 @@ The argument and result of each kind of probe; P is the probe, which is always a
     late_contains  P[k, c]                    logs and does it, returns a bool
     with           with P[x]                  nothing but the site, for the primitive that is entered; returns x
     await          await P[x]                 the same; a task that has ended is joined
-    begin          del P[receiver or None]    a region begins
+    begin          del P[receiver or None]    a region begins. With a `name` it is that of a function whose outermost
+                                              loops have regions in this code
     end            del P[None]                and ends
     suspend        yield P[x]                 a generator's region ends; returns x
     resume         P[(yield ...)]             and begins again; returns its argument
@@ -41,6 +42,8 @@ The argument and result of each kind of probe; P is the probe, which is always a
     drive          for t in P[x]              if x is a generator of recorded code, the loop's region begins, and lasts
                                               until the loop is left: returns an iterator that ends it when it dies
                    del P[x]                   the same around a loop that asks x for values by `next`; `end` ends it
+    enter          P[f](a)                    in an entry function that does nothing else: f is about to be one, too.
+                                              Returns f
     source         exec(P[text])              returns instrumented code for a text, or its argument
 
 Nothing of this is there for containers that only one activation of a function knows (`escape_analysis.py`).
@@ -76,7 +79,7 @@ KINDS = (
     *("load_name", "store_name", "cells", "load_cell", "store_cell"),
     *("method", "keyed_method", "late_method", "argument", "call"),
     *("iterate", "unpack", "truth", "contains", "late_contains"),
-    *("with", "await", "begin", "end", "suspend", "resume", "span", "drive", "source"),
+    *("with", "await", "begin", "end", "suspend", "resume", "span", "drive", "enter", "source"),
 )
 
 # Bytes, because marshal knows them and a subscript of bytes can be compiled without a warning.
@@ -157,7 +160,7 @@ class Region(NamedTuple):
     has_loops: bool = False
     """A function with loops: as an entry function it is `outer`, and the iterations of its outermost loops are regions.
     Their rows are in the plan in any case; the code of a function has them if it can be told to be an entry function,
-    or was named as one."""
+    or was named as one. Without them it is an entry function like one that has no loops."""
     is_trampoline: bool = False
     """A function that only calls another: as an entry function it stands aside, and the other is the entry function."""
     flow: tuple[str, ...] = ()

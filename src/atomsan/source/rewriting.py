@@ -17,7 +17,7 @@ from atomsan.source.scopes import CLASS, FUNCTION, FunctionNode, Scope, Scopes, 
 _TEXT_LENGTH = 80
 
 # Probes that are about code, not about an expression in it.
-_MARKS = frozenset({"cells", "begin", "end", "span", "drive"})
+_MARKS = frozenset({"cells", "begin", "end", "span", "drive", "enter"})
 # Probes of what is done with a value, at the position of the value.
 _TAPS = frozenset({"argument", "iterate", "unpack", "truth", "with"})
 
@@ -36,6 +36,10 @@ class Enclosing:
         """A generator whose region ends at each yield."""
         self.loops = 0
         self.has_loop_regions = False
+        self.is_entry = False
+        """It was named as an entry function."""
+        self.passed_on: ast.Call | None = None
+        """A trampoline: the call that is all it does."""
         self.aliases: dict[str, int] = {}
         """Local variables that are bound once, to the value of a probe."""
         self.certain: frozenset[str] = frozenset()

@@ -9,7 +9,7 @@ from typing import Any, cast
 from atomsan.source import positions, probe_nodes
 from atomsan.source.call_flow import calls_on
 from atomsan.source.expressions import ExpressionRewriter
-from atomsan.source.function_kinds import calls_out, is_outer, is_trampoline, is_trivial, receiver_parameter
+from atomsan.source.function_kinds import calls_out, is_outer, is_trivial, passed_on, receiver_parameter
 from atomsan.source.plan import operation_placeholder
 from atomsan.source.scopes import CLASS, FUNCTION, FunctionNode
 from atomsan.source.traversal import walk
@@ -401,10 +401,12 @@ class StatementRewriter(ExpressionRewriter):
         start = int(ast.get_docstring(node, clean=False) is not None)
         body = node.body[start:]
         if not is_trivial(body):
+            self._enclosing.is_entry = any((self._enclosing.qualname, line) in self._entries for line in lines)
+            self._enclosing.passed_on = passed_on(node, body)
             self._enclosing.has_loop_regions = not self._scope.is_generator and (
                 is_outer(node.name, before[1].node)
                 or isinstance(node, ast.AsyncFunctionDef)
-                or any((self._enclosing.qualname, line) in self._entries for line in lines)
+                or self._enclosing.is_entry
             )
             self._function_region(node, body, origin, [f"!{line}" for line in calls_on(body, parameters)])
             receiver = receiver_parameter(node) if has_receiver else None
@@ -420,7 +422,7 @@ class StatementRewriter(ExpressionRewriter):
             origin,
             node,
             has_loops=not self._scope.is_generator and _has_loop(body),
-            is_trampoline=is_trampoline(body),
+            is_trampoline=place.passed_on is not None,
             flow=(*self._flow(body, self._scope.receivers), *units_for),
         )
 
@@ -428,6 +430,9 @@ class StatementRewriter(ExpressionRewriter):
         region = self._enclosing.region
         begin = self._probe("begin", node, region=region)
         end = self._probe("end", node, region=region)
+        if self.regions[region].has_loops:
+            with_loops = self._probe("begin", node, "loops", region=region)
+            begin = with_loops if self._enclosing.has_loop_regions else begin
         at = positions.first(next((one for one in body if not isinstance(one, ast.Global | ast.Nonlocal)), body[0]))
         cells = self._make_cells(at)
         parameters = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)

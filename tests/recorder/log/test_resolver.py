@@ -210,8 +210,19 @@ def origins(*records: tuple[int, ...]) -> list[tuple[str, str]]:
 def test_entry_functions(are_met: bool, start: str, sites: list[int], expected: list[tuple[str, str]]) -> None:
     met = (1, 5, 7, 9, 13) if are_met else ()
     calls = [record(1, op, site=site + (op == "end")) for site in met for op in ("begin", "end")]
-    steps = [record(1, "end" if site in (6, 8) else "begin", site=site) for site in sites]
+    ends, with_loops = (6, 8), (5,)
+    steps = [
+        record(1, "end" if site in ends else "begin", site=site, flag="loops" if site in with_loops else "")
+        for site in sites
+    ]
     assert origins(*calls, record(1, start), *steps)[len(met) :] == expected
+
+
+def test_entry_function_whose_loops_are_no_regions_is_one_as_a_whole() -> None:
+    loops = record(1, "begin", site=5)
+    assert origins(record(1, "thread"), loops) == [("m:loops", "function")]
+    run = record(1, "begin", site=7)
+    assert origins(record(1, "thread"), run, loops) == [("m:run", "outer"), ("m:loops", "function")]
 
 
 def test_function_called_later_is_no_entry() -> None:
@@ -252,7 +263,7 @@ def test_an_augmented_assignment_inside_an_outer_region_is_a_region() -> None:
     main = record(1, "begin", site=13), record(1, "end", site=14)
     expected = f"T1:begin({S4}) T1:r(m.x) T1:w(m.x) T1:end({S4})"
     assert resolved(main[0], aug("read"), aug("write"), main[1]) == f"T1:begin(m:main) {expected} T1:end(m:main)"
-    entry = record(1, "thread"), record(1, "begin", site=5)  # an entry function with loops
+    entry = record(1, "thread"), record(1, "begin", site=5, flag="loops")  # an entry function with loops
     assert resolved(*entry, aug("read"), aug("write")) == f"T1:begin(m:loops) {expected}"
     inner = record(1, "begin", site=1), record(1, "end", site=2)
     given = resolved(main[0], *inner, aug("read"), aug("write"))

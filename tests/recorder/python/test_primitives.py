@@ -361,7 +361,7 @@ for arguments in ((), (print,), (1, ()), (print, [])):
     assert in_main(program) == []
 
 
-def test_promoter_gets_the_function_of_a_thread() -> None:
+def test_promoter_gets_what_a_thread_calls() -> None:
     program = """
 import functools, threading, _thread
 from concurrent.futures import ThreadPoolExecutor
@@ -383,7 +383,7 @@ with ThreadPoolExecutor(1) as executor:
             names = prepared(program)
     finally:
         primitives.set_promoter(None)
-    assert told[:3] == [names["target"], names["threads"][1].run, names["target"]]
+    assert told[:3] == [names["bound"], names["threads"][1].run, names["target"]]
     assert told[3] == names["target"]
 
 

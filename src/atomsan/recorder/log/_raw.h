@@ -124,7 +124,8 @@ enum {
     FLAG_KNOWN = 64,      /* RAW_HOLDS: only if the object is known already. A container has its name from its use */
     FLAG_RESUMED = 128,   /* begin: of a generator that runs again */
     FLAG_REENTRANT = 256, /* acquire: of a lock that its holder can acquire again */
-    FLAG_PICKS = 512      /* with FLAG_QUEUE: what is put may come out before what was there (LifoQueue, PriorityQueue) */
+    FLAG_PICKS = 512,     /* with FLAG_QUEUE: what is put may come out before what was there (LifoQueue, PriorityQueue) */
+    FLAG_LOOPS = 1024     /* begin: of a function whose outermost loops have regions in the code that runs */
 };
 
 #endif

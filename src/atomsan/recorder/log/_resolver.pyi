@@ -31,7 +31,6 @@ class Resolver:
         resumed_label: int,
         *,
         is_function: bool,
-        has_loops: bool,
         is_trampoline: bool,
         is_outer: bool,
         is_statement: bool,

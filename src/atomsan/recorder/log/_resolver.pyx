@@ -298,15 +298,14 @@ cdef class Resolver:
         uint32_t resumed_label,
         *,
         bint is_function,
-        bint has_loops,
         bint is_trampoline,
         bint is_outer,
         bint is_statement,
     ):
         """One more region, with its labels: as it is, as an entry function, called back, and resumed; returns its number."""
         cdef uint8_t flags = (
-            is_function * REGION_FUNCTION | has_loops * REGION_HAS_LOOPS
-            | is_trampoline * REGION_TRAMPOLINE | is_outer * REGION_OUTER | is_statement * REGION_STATEMENT
+            is_function * REGION_FUNCTION | is_trampoline * REGION_TRAMPOLINE
+            | is_outer * REGION_OUTER | is_statement * REGION_STATEMENT
         )
         return add_region(&self.state.program, Region(label, outer_label, back_label, resumed_label, flags))
 

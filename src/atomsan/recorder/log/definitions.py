@@ -126,7 +126,6 @@ class SiteLinks(NamedTuple):
 class RegionDefinition(NamedTuple):
     name: str
     origin: str
-    has_loops: bool = False
     is_trampoline: bool = False
     flow: str | None = None
     function: int | None = None
@@ -396,7 +395,7 @@ class Definitions:
 
     def _region(self, region: RegionDefinition) -> int:
         if region not in self._regions:
-            name, origin, has_loops, is_trampoline, flow, function = region
+            name, origin, is_trampoline, flow, function = region
             label = RegionLabel(name, origin, flow, None, function)
             self._regions[region] = self._resolver.define_region(
                 self._label(label),
@@ -404,7 +403,6 @@ class Definitions:
                 self._label(label._replace(entered=CALLBACK)),
                 self._label(label._replace(entered=RESUMED)),
                 is_function=origin == "function",
-                has_loops=has_loops,
                 is_trampoline=is_trampoline,
                 is_outer=origin == "outer",
                 is_statement=origin == "statement",

@@ -380,7 +380,7 @@ static int fast_begin(PyObject *self, PyObject *receiver, PyObject *nothing) {
             }
         }
         t->site = p->site;
-        put(S, about, call, RAW_WHAT(number, p->begin_site), RAW_WORD(t->number, RAW_BEGIN, 0, 0));
+        put(S, about, call, RAW_WHAT(number, p->begin_site), RAW_WORD(t->number, RAW_BEGIN, 0, p->flags));
         return 0;
     }
     return slow_begin(self, receiver, nothing);

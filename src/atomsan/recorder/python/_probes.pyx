@@ -24,8 +24,8 @@ from libc.string cimport memset
 from atomsan.recorder.python cimport _log
 from atomsan.recorder.python._writer cimport RAW_WHAT, RAW_WORD, State, Thread, put, put_access
 from atomsan.recorder.log._raw cimport (
-    FLAG_AUGMENTED, FLAG_CALLED_BACK, FLAG_CLASS, FLAG_KNOWN, FLAG_RESUMED, KEY_ELEMENTS, KEY_FIELD, KEY_HASH, KEY_INDEX,
-    KEY_NUMBER,
+    FLAG_AUGMENTED, FLAG_CALLED_BACK, FLAG_CLASS, FLAG_KNOWN, FLAG_LOOPS, FLAG_RESUMED,
+    KEY_ELEMENTS, KEY_FIELD, KEY_HASH, KEY_INDEX, KEY_NUMBER,
     KEY_OBJECT, KEY_STRUCTURE, KEY_WHOLE, RAW_ALIAS, RAW_BEGIN, RAW_END, RAW_FIELD, RAW_HOLDS, RAW_READ, RAW_WRITE,
 )
 from atomsan.recorder.python import key_types
@@ -118,6 +118,7 @@ cdef extern from "_fast_paths.h":
     PyObject *viewed(PyObject *view)
     int ready_code_marks()
     int mark_recorded_code "mark_recorded"(PyObject *code, uint32_t module)
+    void *recorded_mark(void *code)
     void forget_callers()
     uint32_t plain_call(Probe *probe)
     uint32_t find_call(int *is_callback)
@@ -486,6 +487,7 @@ cdef ready_types():
     ready_one("resume", 0, resume, NULL, inert_tap, NULL)
     ready_one("span", 0, span, NULL, inert_tap, NULL)
     ready_one("drive", 0, drive, drive_by_hand, inert_tap, inert_mark)
+    ready_one("enter", 0, enter, NULL, inert_tap, NULL)
     ready_one("source", 0, source, NULL, inert_tap, NULL)
 
 
@@ -513,6 +515,8 @@ cdef Probe *made(object row, uint32_t site, dict begins, bint is_entry) except N
         probe.name_number = _log.name_number(name)
     if row.kind in ("aug_attr", "aug_item") or row.region >= 0 and row.kind.endswith(("_name", "_cell")):
         probe.flags = FLAG_AUGMENTED
+    elif row.kind == "begin" and row.name:
+        probe.flags = FLAG_LOOPS
     probe.word = RAW_WORD(0, 0, KEY_FIELD, probe.flags)
     probe.is_append = name == "append"
     probe.is_entry = is_entry
@@ -566,6 +570,11 @@ def is_instrumented(code):
     return False
 
 
+def is_recorded(code):
+    """Whether this code was made by us, also where there are no probes in it."""
+    return recorded_mark(<void *><PyObject *>code) != NULL
+
+
 def mark_recorded(code, first_site):
     """This code and what is in it is recorded, also where there are no probes: what it calls is not called back.
 
@@ -593,6 +602,12 @@ def set_dynamic(function):
     """`function(text, mode, namespace, flags)` gives code for a text that is about to be run; None: the text stays."""
     global dynamic
     dynamic = function
+
+
+def set_promoter(function):
+    """`function(function)` is called with what an entry function calls that does nothing else; None: nothing is."""
+    global promoter
+    promoter = function
 
 
 def set_awaited(function):

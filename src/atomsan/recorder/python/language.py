@@ -191,9 +191,9 @@ def _owners(functions: Any) -> list[int]:
 
 
 def _region(region: Any) -> RegionDefinition:
-    name, origin, _line, function, has_loops, is_trampoline, flow = region
+    name, origin, _line, function, _has_loops, is_trampoline, flow = region
     flows = "\n".join(map(str, flow)) or None
-    return RegionDefinition(str(name), str(origin), bool(has_loops), bool(is_trampoline), flows, int(function))
+    return RegionDefinition(str(name), str(origin), bool(is_trampoline), flows, int(function))
 
 
 def _closure_owner(function: str, kind: str) -> str:

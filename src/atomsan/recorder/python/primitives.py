@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import _thread
 import ast
-import functools
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -178,7 +177,7 @@ def install(report: Report | None = None) -> None:
     _is_installed = True
     _patches.report = report
     _sync.set_queue_adopter(_adopt_queue_type)
-    _sync.set_thread_type(threading.Thread, threading.Timer, functools.partial)
+    _sync.set_thread_type(threading.Thread, threading.Timer)
     _sync.replace_locks(_thread)
     _patches.hook(THREADING)
     missing = []
@@ -224,5 +223,5 @@ def unwatched() -> list[str]:
 
 
 def set_promoter(promoter: Callable[[Any], object] | None) -> None:
-    """`promoter(function)` is called with the function that a thread or executor is about to run."""
+    """`promoter(function)` is called with what a thread or executor is about to call."""
     _sync.set_promoter(promoter)

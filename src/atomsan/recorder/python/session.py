@@ -10,15 +10,15 @@ in the background. Nothing heavy is imported here: this is the program's process
 
 from __future__ import annotations
 
-import functools
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from types import CodeType, FunctionType, MethodType, ModuleType
+from types import CodeType, ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from atomsan.errors import InputError
 from atomsan.recorder.python import _log, _probes, _sync, primitives
+from atomsan.recorder.python.entry_functions import function_behind
 from atomsan.recorder.python.options import RecordingOptions
 from atomsan.source.cache import CodeCache
 from atomsan.source.compiler_warnings import CompilerWarnings
@@ -52,7 +52,8 @@ class Session:
         self._scheduler = _scheduler_for(options)
         self._cache = CodeCache(options.cache)
         self._sources: dict[str, _Loaded] = {}
-        self._promoted: dict[CodeType, CodeType] = {}
+        self._promoted: dict[int, tuple[CodeType, CodeType]] = {}
+        """By the identity of code: the code, and what is to take its place in an entry function."""
         self._dynamic_code: dict[tuple[str | bytes, str, str, int], CodeType] = {}
         """Code for each text that the program gave to `exec`: a text is rewritten, and sent to the reader, once."""
         self._invocations: dict[str, Invocations | None] = {}
@@ -78,6 +79,8 @@ class Session:
             undo.enter_context(self.hook)
             primitives.set_promoter(self.promote)
             undo.callback(primitives.set_promoter, None)
+            _probes.set_promoter(self.promote)
+            undo.callback(_probes.set_promoter, None)
             _probes.set_dynamic(self._dynamic)
             undo.callback(_probes.set_dynamic, None)
             _probes.set_invokes(self._invokes)
@@ -199,19 +202,21 @@ class Session:
             self._send(["follow", [list(field) for field in fields]])
             _probes.follow([(globs_pattern([of_class]), globs_pattern([field])) for of_class, field in fields])
 
-    def promote(self, function: object) -> None:
-        """A function is about to be the first that a thread calls: its loops become regions of their own."""
-        while isinstance(function, functools.partial):
-            function = function.func
-        if isinstance(function, MethodType):
-            function = function.__func__
-        if not isinstance(function, FunctionType):
+    def promote(self, given: object) -> None:
+        """A function is about to be the first that a thread calls: its loops become regions of their own.
+
+        If it only calls another one, its new code says so when it does, and that one is promoted then.
+        """
+        function = function_behind(given)
+        if function is None:
             return
         code = function.__code__
-        better = self._promoted.get(code)
+        # not by equality: code without probes may be that of another file
+        _, better = self._promoted.get(id(code), (code, None))
         if better is None:
-            better = self._promoted[code] = self._with_loops(code)
-            self._promoted[better] = better
+            better = self._with_loops(code)
+            self._promoted[id(code)] = code, better
+            self._promoted[id(better)] = better, better
         # every time: an inner function is a new one for each call of the outer
         if better is not code:
             function.__code__ = better
@@ -219,9 +224,10 @@ class Session:
     def _with_loops(self, code: CodeType) -> CodeType:
         """The code of an entry function, with its loops as regions; the same code if it has to stay."""
         loaded = self._sources.get(code.co_filename)
-        if loaded is None or loaded.probes is None or not _probes.is_instrumented(code):
+        if loaded is None or loaded.probes is None or not _probes.is_recorded(code):
             return code
-        entries = frozenset({(code.co_qualname, code.co_firstlineno)})
+        name = code.co_name if code.co_name == "<lambda>" else code.co_qualname
+        entries = frozenset({(name, code.co_firstlineno)})
         whole, _ = self._compiled(loaded, entries)
         better = _inner(whole, code)
         # with the probes that are there: the plan is the same
@@ -314,10 +320,22 @@ def _text(source: str | bytes) -> str:
 
 def _inner(code: CodeType, wanted: CodeType) -> CodeType | None:
     """The code of the same function in a module's code, if it can take its place."""
-    if code.co_qualname == wanted.co_qualname and code.co_firstlineno == wanted.co_firstlineno:
+    if _is_same_function(code, wanted):
         return code if code.co_freevars == wanted.co_freevars else None
     found = (_inner(constant, wanted) for constant in code.co_consts if isinstance(constant, CodeType))
     return next((inner for inner in found if inner is not None), None)
+
+
+def _is_same_function(code: CodeType, wanted: CodeType) -> bool:
+    if (code.co_qualname, code.co_firstlineno) != (wanted.co_qualname, wanted.co_firstlineno):
+        return False
+    return code.co_name != "<lambda>" or _last_position(code) == _last_position(wanted) != (0, 0)
+
+
+def _last_position(code: CodeType) -> tuple[int, int]:
+    """Where a lambda ends, which tells it from others in its line; (0, 0) if columns are not known."""
+    ends = ((line, column) for _, line, _, column in code.co_positions() if line is not None and column)
+    return max(ends, default=(0, 0))
 
 
 def _scheduler_for(options: RecordingOptions) -> Scheduler | None:

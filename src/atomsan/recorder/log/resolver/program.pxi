@@ -8,10 +8,9 @@
 
 cdef enum:
     REGION_FUNCTION = 1
-    REGION_HAS_LOOPS = 2
-    REGION_TRAMPOLINE = 4
-    REGION_OUTER = 8
-    REGION_STATEMENT = 16
+    REGION_TRAMPOLINE = 2
+    REGION_OUTER = 4
+    REGION_STATEMENT = 8
 
 cdef enum:
     SITE_FEEDS = 1        # another site is about the container that is read here

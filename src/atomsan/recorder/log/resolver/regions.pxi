@@ -82,7 +82,8 @@ cdef int begin(State *s, const RawRecord *r) except -1 nogil:
     flags = s.program.regions[region].flags
     if t.awaits_entry and t.depth == t.trampolines and flags & (REGION_FUNCTION | REGION_OUTER):
         is_trampoline = flags & REGION_TRAMPOLINE != 0
-        as_outer = is_trampoline or flags & REGION_HAS_LOOPS != 0
+        # one whose loops are no regions, because a library called it, would be no region and have none
+        as_outer = is_trampoline or r.flags & FLAG_LOOPS != 0
         t.awaits_entry = is_trampoline
     return open_region(s, r, BY_PLAN, region, as_outer, is_trampoline)
 

@@ -28,7 +28,7 @@ cdef int begin(PyObject *self, PyObject *receiver, PyObject *nothing) noexcept:
     cdef Probe *probe = <Probe *>self
     cdef Thread *thread
     cdef uint64_t about = 0
-    cdef uint32_t number = 0, flags = 0, call
+    cdef uint32_t number = 0, flags = probe.flags, call
     if S.on:
         call = call_of(probe, &flags)
         if receiver != Py_None:
@@ -178,6 +178,17 @@ cdef void end_driven(Probe *probe, uint32_t number) noexcept:
         thread = ready_after(probe.site)
         if thread != NULL and thread.number == number:
             put(S, 0, 0, RAW_WHAT(0, probe.begin_site), RAW_WORD(thread.number, RAW_END, 0, 0))
+
+
+cdef object promoter = None
+
+
+cdef PyObject *enter(PyObject *self, PyObject *function) noexcept:
+    """What the entry function of a thread calls, if it does nothing else: that is one, too."""
+    cdef bint is_interrupted
+    if S.on and promoter is not None:
+        Py_XDECREF(_log.call_hidden(promoter, (<object>function,), &is_interrupted))
+    return new_ref(function)
 
 
 cdef extern from "Python.h":

@@ -1,17 +1,17 @@
 # Inspects arguments, and attributes of primitives, without running the program's code
 
 cdef tuple NAMES = (
-    "_lock", "_value", "_parties", "_state", "future", "_name", "_target", "function", "run", "func", "_loop", "_callback",
+    "_lock", "_value", "_parties", "_state", "future", "_name", "_target", "function", "run", "_loop", "_callback",
     "_args", "_children", "_locked", "__name__", "get_name", "_put", "_initial_value", "__qualname__",
     "__self__", "block", "item", "n", "fn", "callback", "timeout",
 )
-cdef PyObject *NAME[27]
+cdef PyObject *NAME[26]
 cdef enum:
-    N_LOCK, N_VALUE, N_PARTIES, N_STATE, N_FUTURE, N_NAME, N_TARGET, N_FUNCTION, N_RUN, N_FUNC, N_LOOP, N_CALLBACK
+    N_LOCK, N_VALUE, N_PARTIES, N_STATE, N_FUTURE, N_NAME, N_TARGET, N_FUNCTION, N_RUN, N_LOOP, N_CALLBACK
     N_ARGS, N_CHILDREN, N_LOCKED, N_DUNDER_NAME, N_GET_NAME, N_PUT, N_INITIAL_VALUE, N_QUALNAME
     N_SELF, N_BLOCK, N_ITEM, N_N, N_FN, N_CALLBACK_ARGUMENT, N_TIMEOUT
 cdef int _name_index
-for _name_index in range(27):
+for _name_index in range(26):
     NAME[_name_index] = <PyObject *>NAMES[_name_index]
 
 

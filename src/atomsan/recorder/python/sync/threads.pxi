@@ -3,38 +3,26 @@
 cdef PyTypeObject *thread_type = NULL
 cdef object thread_run = None
 cdef object timer_run = None
-cdef object partial_type = None
 cdef object promoter = None
 
 
-def set_thread_type(thread, timer, partial) -> None:
-    global thread_type, thread_run, timer_run, partial_type
+def set_thread_type(thread, timer) -> None:
+    global thread_type, thread_run, timer_run
     thread_type = <PyTypeObject *><PyObject *>thread
     thread_run = vars(thread)["run"]
     timer_run = vars(timer)["run"]
-    partial_type = partial
 
 
 def set_promoter(new_promoter) -> None:
-    """`promoter(function)` is called with the function a thread or an executor is about to run; None: nobody is."""
+    """`promoter(function)` is called with what a thread or an executor is about to call; None: nobody is."""
     global promoter
     promoter = new_promoter
 
 
 cdef void promote(PyObject *function) noexcept:
-    cdef PyObject *inner
     cdef bint is_interrupted
-    if promoter is None or partial_type is None or not is_recording():
-        return
-    Py_INCREF(function)
-    while PyObject_TypeCheck(function, <PyTypeObject *><PyObject *>partial_type):
-        inner = attribute(function, N_FUNC)
-        if inner == NULL:
-            break
-        Py_DECREF(function)
-        function = inner
-    Py_XDECREF(call_hidden(promoter, (<object>function,), &is_interrupted))
-    Py_DECREF(function)
+    if promoter is not None and is_recording():
+        Py_XDECREF(call_hidden(promoter, (<object>function,), &is_interrupted))
 
 
 cdef PyObject *thread_object(PyObject *function) noexcept:

@@ -443,6 +443,42 @@ def test_post_of_nothing_is_dropped() -> None:
     assert (log.notation(), log.recording.counters["strange"]) == ("T1:r(m.x)", 1)
 
 
+@pytest.mark.parametrize(
+    ("steps", "taken"),
+    [
+        ("put a, get a", "a"),  # no region, nothing to split
+        ("main, put a, get a", "a"),
+        ("put a, f, get a", ""),
+        ("f, put a, get a", "a"),
+        ("put a, f, put b, get a, get b", "b"),
+        ("f, put a, g, get a", "a"),  # the outer one had to wait for it
+        ("f, put a, put b, get a, get b", "a"),  # split there, and then b was there
+        ("f, put a, get a, put b, get b", "ab"),
+        ("f, put a, end f, f, get a", ""),
+        ("put a, main, f, get a", ""),
+        ("main, put a, f, get a", ""),
+        ("put a, put a, f, get a, get a", ""),
+        ("put a, f, put a, get a, get a", "a"),
+    ],
+)
+def test_get_of_what_was_there_when_the_region_began_splits_nothing(steps: str, taken: str) -> None:
+    sites = {"f": 1, "g": 3, "main": 13}
+    records = []
+    for step in steps.split(", "):
+        first, _, name = step.partition(" ")
+        if first in ("put", "get"):
+            op, thread = ("post", 2) if first == "put" else ("take", 1)
+            records.append(record(thread, op, Q, ord(name), "item"))
+        elif first == "end":
+            records.append(record(1, "end", site=sites[name] + 1))
+        else:
+            records.append(record(1, "begin", site=sites[first]))
+    events = resolved(*records).split(" T")
+    puts = [step[-1] for step in steps.split(", ") if step.startswith("put")]
+    found = [puts[int(event.rstrip(")").split()[-1]) - 1] for event in events if ":take(" in event]
+    assert "".join(found) == taken
+
+
 def test_a_wait_that_ran_out_and_one_that_did_not() -> None:
     put, get = (record(1, op, Q, 5, "item") for op in ("post", "take"))
     given = resolved(record(1, "take", Q, 2, "nothing"), put, get, record(1, "take", Q, 2, "nothing"))

@@ -9,31 +9,32 @@
 
 cdef struct Node:
     uint32_t value
-    uint32_t thread
+    uint32_t about        # of a barrier: the thread that waits. Of an item: its number among all that were put
     uint32_t next
 
 # Circles of which the last node is known, so that both ends are at hand. NONE is an empty one.
 cdef struct Nodes:
     Node *rows
     Pool pool             # of them
+    uint32_t items_posted # so many items were put into queues
 
 
 cdef inline Node *node_at(const Nodes *nodes, uint32_t number) noexcept nogil:
     return nodes.rows + number
 
 
-cdef uint32_t appended(Nodes *nodes, uint32_t last, uint32_t value, uint32_t thread) except? 0xFFFFFFFF nogil:
+cdef uint32_t appended(Nodes *nodes, uint32_t last, uint32_t value, uint32_t about) except? 0xFFFFFFFF nogil:
     """The last of a circle with one more node."""
     cdef uint32_t number = new_slot(&nodes.pool, <void **> &nodes.rows, sizeof(Node))
-    node_at(nodes, number)[0] = Node(value, thread, number)
+    node_at(nodes, number)[0] = Node(value, about, number)
     if last != NONE:
         node_at(nodes, number).next = node_at(nodes, last).next
         node_at(nodes, last).next = number
     return number
 
 
-cdef inline uint32_t first_value(const Nodes *nodes, uint32_t last) noexcept nogil:
-    return node_at(nodes, node_at(nodes, last).next).value
+cdef inline const Node *first_node(const Nodes *nodes, uint32_t last) noexcept nogil:
+    return node_at(nodes, node_at(nodes, last).next)
 
 
 cdef uint32_t without_first(Nodes *nodes, uint32_t last) noexcept nogil:
@@ -130,24 +131,33 @@ cdef int post_item(State *s, const RawRecord *r, Primitive *p, uint32_t site) ex
     if not found:
         row = object_at(s, r.object)
         found = insert(&s.table, r.object, AN_ITEM, r.key, NONE, &object_row(s, row).entries)
-    entry_at(&s.table, found).value = appended(&s.nodes, entry_at(&s.table, found).value, hand, 0)
+    s.nodes.items_posted += 1
+    entry_at(&s.table, found).value = appended(
+        &s.nodes, entry_at(&s.table, found).value, hand, s.nodes.items_posted
+    )
     return emit(s, r.thread, POST, hand, site)
 
 
 cdef int take_item(State *s, const RawRecord *r, uint32_t site) except -1 nogil:
-    """The oldest post of the same item. One that could not wait is an access of the queue, and splits no region."""
-    cdef uint32_t found = find(&s.table, r.object, AN_ITEM, r.key), hand, row
+    """The oldest post of the same item. One that needed nobody is an access of the queue, and splits no region."""
+    cdef uint32_t found = find(&s.table, r.object, AN_ITEM, r.key), hand, number, row
+    cdef Thread *t = s.threads.rows + r.thread
     cdef Entry *entry
     if not found:
         s.dropped.unmatched += 1
         return 0
     entry = entry_at(&s.table, found)
-    hand = first_value(&s.nodes, entry.value)
+    hand, number = first_node(&s.nodes, entry.value).value, first_node(&s.nodes, entry.value).about
     entry.value = without_first(&s.nodes, entry.value)
     if entry.value == NONE:
         row = object_at(s, r.object)
         remove(&s.table, found, &object_row(s, row).entries)
-    return 0 if r.flags & FLAG_NO_WAIT else emit(s, r.thread, TAKE, hand, site)
+    # What was there when the region began, it would have found alone, too. What came since it had to wait for, whether
+    # or not it was there by the time that it was asked for.
+    if r.flags & FLAG_NO_WAIT or (t.atomics and number <= t.since):
+        return 0
+    t.since = s.nodes.items_posted
+    return emit(s, r.thread, TAKE, hand, site)
 
 
 # Semaphores: the n-th acquire takes the (n - permits)-th release. One of a single permit is a lock, as long as its
@@ -171,7 +181,7 @@ cdef int take_permit(State *s, const RawRecord *r, Primitive *p, uint32_t site) 
         return 0
     wanted = p.acquires - p.permits
     while p.posts != NONE and p.front <= wanted:
-        hand = first_value(&s.nodes, p.posts) if p.front == wanted else NONE
+        hand = first_node(&s.nodes, p.posts).value if p.front == wanted else NONE
         p.posts = without_first(&s.nodes, p.posts)
         p.front += 1
     return 0 if hand == NONE else emit(s, r.thread, TAKE, hand, site)
@@ -234,7 +244,7 @@ cdef uint32_t no_longer_waiting(State *s, Primitive *p, uint32_t thread) noexcep
         return NONE
     while True:
         here = node_at(nodes, before).next
-        if node_at(nodes, here).thread == thread:
+        if node_at(nodes, here).about == thread:
             break
         before = here
         if before == p.waiting:

@@ -1,7 +1,7 @@
 # Regions: which are open in each thread, and where each ends.
 #
-# State: the stack `open` of each thread, and `depth`, `room`, `assignments`, `trampolines`, `atomics`, `awaits_entry`
-# beside it (`threads.pxi`).
+# State: the stack `open` of each thread, and `depth`, `room`, `assignments`, `trampolines`, `atomics`, `since`,
+# `awaits_entry` beside it (`threads.pxi`).
 # Always: what is open is a stack, so that the end of a region ends those inside it first, and an end without its begin
 # is dropped. The three counts are those of the regions in the stack.
 
@@ -33,6 +33,8 @@ cdef inline int begins_as_usual(State *s, const RawRecord *r, Thread *t) except 
     o.symbol, o.region, o.site, o.opened, o.is_trampoline = symbol, site.region, r.site, BY_PLAN, False
     o.is_function = region.flags & (REGION_FUNCTION | REGION_OUTER) != 0
     o.may_be_atomic = region.flags & REGION_OUTER == 0
+    if o.may_be_atomic and not t.atomics:
+        t.since = s.nodes.items_posted
     t.atomics += o.may_be_atomic
     t.depth += 1
     put(&s.events, t.symbol, BEGIN, symbol, at)
@@ -112,6 +114,8 @@ cdef int open_region(
     o.symbol, o.region, o.site, o.opened, o.is_trampoline = symbol, region, r.site, opened, is_trampoline
     o.is_function = opened == BY_PLAN and s.program.regions[region].flags & (REGION_FUNCTION | REGION_OUTER) != 0
     o.may_be_atomic = not as_outer and s.program.regions[region].flags & REGION_OUTER == 0
+    if o.may_be_atomic and not t.atomics:
+        t.since = s.nodes.items_posted
     t.atomics += o.may_be_atomic
     t.depth += 1
     t.trampolines += is_trampoline

@@ -46,6 +46,7 @@ cdef struct Thread:
     uint32_t assignments  # open regions of augmented assignments
     uint32_t trampolines  # open entry functions that stood aside
     uint32_t atomics      # open regions that may be atomic
+    uint32_t since        # how many items had been put into queues when the outermost of these began, or a get split it
     uint8_t state
     uint8_t is_usual
     uint8_t awaits_entry

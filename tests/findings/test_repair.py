@@ -15,6 +15,7 @@ from atomsan.findings.critical_sections import statements_around
 from atomsan.findings.flow_graph import FlowGraph
 from atomsan.findings.repair import NewLock, Repair, Section
 from atomsan.findings.wording import hint_for_repair
+from findings.staged import staged
 
 HERE = Section("a.py", "Account.add", 5, 7, "self.lock")
 
@@ -60,6 +61,27 @@ HERE = Section("a.py", "Account.add", 5, 7, "self.lock")
             " look again after the wait at what was read before it, or end the region before the wait",
         ),
         (
+            Repair(
+                lock="Account.lock", unit=HERE, reentered=("A.get", "A.set", "A.add"), waits_held="a.py:6", yields=(7,)
+            ),
+            "Account.lock is not held from the first step to the last: hold it over lines 5 to 7 of a.py"
+            " (`with self.lock:`); A.get, A.set and A.add take it too, which deadlocks with a plain Lock: make it an"
+            " RLock, or move what they do under it to a function that expects it held; another thread is waited for"
+            " with the lock held then, at a.py:6: what is waited for must not need the lock, or both wait forever;"
+            " at the yield in line 7 the lock stays held while the caller runs",
+        ),
+        (
+            Repair(lock="Account.lock", unit=HERE._replace(lock=None), shared="Account.fees"),
+            "several objects use Account.fees, each under its own Account.lock, which keeps nobody out: make one lock"
+            " for all of them (an attribute of the class, say) and hold that over lines 5 to 7 of a.py, and wherever"
+            " else it is used",
+        ),
+        (
+            Repair(lock="Account.lock", unit=HERE._replace(lock=None, function="<lambda>")),
+            "Account.lock is not held from the first step to the last: hold it over lines 5 to 7 of a.py"
+            " (make the lambda a function for that)",
+        ),
+        (
             Repair(lock="Account.lock", unit=HERE, idiom="setdefault(key, value)"),
             "Account.lock is not held from the first step to the last: hold it over lines 5 to 7 of a.py"
             " (`with self.lock:`); or without a lock: setdefault(key, value) does it in one step",
@@ -74,6 +96,8 @@ def test_words_of_a_repair(repair: Repair, hint: str) -> None:
     "repair",
     [
         Repair(lock="a", unit=HERE, waits="a.py:6"),
+        Repair(lock="a", unit=HERE, waits_held="a.py:6"),
+        Repair(lock="a", unit=HERE, shared="A.fees"),
         Repair(lock="a", unit=HERE, order="b"),
         Repair(lock="a", unit=HERE, acquires=(6,)),
         Repair(lock="a", unit=HERE._replace(lock=None)),
@@ -234,3 +258,238 @@ def test_tasks_get_a_lock_of_asyncio(tmp_path: Path) -> None:
     assert repair["mechanical"]
     assert "`async with self._lock:`" in repair["hint"]
     assert "sleep() (line 10) runs under the lock then" in repair["hint"]
+
+
+# ---- what to mind, in programs that interleave exactly so
+
+
+def staged_repair(directory: Path, unit: str, other: str, more: str = "") -> tuple[Repair, str]:
+    """The repair of the first finding, or else suspect, that has one, and its hint."""
+    report = staged(directory, unit, other, more)
+    found = next(one for one in (*report.findings, *report.suspects) if one.repair)
+    assert found.repair is not None
+    return found.repair, found.hint or ""
+
+
+def test_functions_in_another_branch_take_the_lock_too(tmp_path: Path) -> None:
+    """What is called in the statements counts, whether or not it was called between the two accesses."""
+    more = """
+    def through():
+        box.show()
+
+    def step(is_short):
+        value = box.get()
+        if is_short:
+            through()
+            return
+        turn()
+        box.set(value + 1)
+    """
+    repair, _ = staged_repair(tmp_path, "step(True); step(False)", "box.set(5)", more)
+    assert set(repair.reentered) == {"Box.get", "Box.set", "Box.show"}
+
+
+def test_function_that_is_called_before_the_accesses_takes_the_lock_too(tmp_path: Path) -> None:
+    more = """
+    def lookup(key):
+        with box.lock:
+            return box.table[key]
+
+    def ensure(key):
+        try:
+            lookup(key)
+        except KeyError:
+            box.items.append(key)
+            turn()
+            with box.lock:
+                box.table[key] = object()
+    """
+    repair, _ = staged_repair(tmp_path, "ensure(1)", "ensure(1)", more)
+    assert "lookup" in repair.reentered
+    assert repair.to_dict()["reentrant"]
+
+
+def test_new_lock_of_a_recursive_unit_can_be_taken_twice(tmp_path: Path) -> None:
+    more = """
+    def value(number):
+        try:
+            return box.table[number]
+        except KeyError:
+            made = value(number - 1) if number else 0
+            turn()
+            box.table[number] = made
+            return made
+    """
+    repair, hint = staged_repair(tmp_path, "value(1)", "value(0)", more)
+    assert repair.new is not None
+    assert repair.new.made == "threading.RLock()"
+    assert "`_lock = threading.RLock()`" in hint
+
+
+def test_wait_for_a_thread_with_the_lock_held_is_said(tmp_path: Path) -> None:
+    more = """
+    def step(is_short):
+        value = box.get()
+        if is_short:
+            helper = threading.Thread(target=str)
+            helper.start()
+            helper.join()
+            return
+        turn()
+        box.set(value + 1)
+    """
+    repair, hint = staged_repair(tmp_path, "step(True); step(False)", "box.set(5)", more)
+    assert repair.waits is None
+    assert repair.waits_held is not None
+    assert "what is waited for must not need the lock" in hint
+    assert not repair.is_mechanical
+
+
+def test_to_join_strings_or_wait_for_the_own_condition_is_no_wait(tmp_path: Path) -> None:
+    more = """
+    condition = threading.Condition()
+    state = [0]
+
+    def read():
+        with condition:
+            return state[0]
+
+    def write(value):
+        with condition:
+            if value < 0:
+                condition.wait()
+            state[0] = value
+
+    def step():
+        value = read()
+        text = ",".join(["a", "b"])
+        turn()
+        write(value + len(text))
+    """
+    repair, _ = staged_repair(tmp_path, "step()", "write(5)", more)
+    assert repair.waits_held is None
+
+
+def test_data_of_a_class_needs_one_lock_for_all_its_objects(tmp_path: Path) -> None:
+    more = """
+    class Account:
+        fees = 0
+
+        def __init__(self):
+            self.lock = threading.Lock()
+
+        def charge(self):
+            with self.lock:
+                so_far = Account.fees
+                turn()
+                Account.fees = so_far + 1
+
+    accounts = [Account(), Account()]
+    """
+    repair, hint = staged_repair(tmp_path, "accounts[0].charge()", "accounts[1].charge()", more)
+    assert repair.shared == "Account.fees"
+    assert "make one lock for all of them" in hint
+
+
+def test_lambda_is_named_by_its_line(tmp_path: Path) -> None:
+    more = """
+    def later(value):
+        turn()
+        return value
+
+    step = lambda: box.set(later(box.get()) + 1)
+    """
+    repair, hint = staged_repair(tmp_path, "step()", "box.set(5)", more)
+    assert repair.unit is not None
+    assert repair.unit.function.endswith("<lambda>")
+    assert "make the lambda a function for that" in hint
+    assert not repair.is_mechanical
+
+
+def test_callback_runs_under_the_lock(tmp_path: Path) -> None:
+    """Though it leads to the last access: it may do anything."""
+    more = """
+    def send(batch):
+        box.items.extend(batch)
+
+    def flush(deliver):
+        with box.lock:
+            batch, box.table = box.table, {}
+        turn()
+        deliver(batch)
+    """
+    repair, hint = staged_repair(tmp_path, "flush(send)", "flush(send)", more)
+    assert any(call.startswith("deliver() ") for call in repair.calls), hint
+
+
+def test_caller_of_a_generator_runs_with_the_lock_held(tmp_path: Path) -> None:
+    more = """
+    def tickets():
+        number = box.get()
+        yield number
+        box.set(number + 1)
+    """
+    repair, hint = staged_repair(tmp_path, "for one in tickets(): turn()", "box.set(5)", more)
+    assert len(repair.yields) == 1
+    assert "the lock stays held while the caller runs" in hint
+
+
+def test_task_that_sleeps_or_enters_its_lock_waits_for_nobody(tmp_path: Path) -> None:
+    body = """
+    import asyncio
+
+    class Stock:
+        def __init__(self):
+            self.lock = asyncio.Lock()
+            self.left = 12
+
+        async def get(self):
+            async with self.lock:
+                await asyncio.sleep(0)
+                return self.left
+
+        async def set(self, left):
+            async with self.lock:
+                await asyncio.sleep(0)
+                self.left = left
+
+    stock = Stock()
+
+    async def buyer():
+        for _ in range(5):
+            left = await stock.get()
+            await stock.set(left - 1)
+
+    async def main():
+        await asyncio.gather(buyer(), buyer())
+
+    asyncio.run(main())
+    """
+    hint = repair_of(tmp_path, body)["hint"]
+    assert "Stock.get and Stock.set take it too and would wait forever" in hint
+    assert "waited for" not in hint
+
+
+def test_wait_after_the_statements_is_none_in_them(tmp_path: Path) -> None:
+    """A wait may have the site of what was before it."""
+    body = """
+    import threading
+
+    cells = [1, 2]
+    barrier = threading.Barrier(2)
+
+    def step(own):
+        for _ in range(60):
+            seen = cells[1 - own]
+            cells[own] = seen + 1
+            barrier.wait()
+
+    threads = [threading.Thread(target=step, args=(own,)) for own in (0, 1)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    """
+    repair = repair_of(tmp_path, body)
+    assert repair["mechanical"]
+    assert "waited for" not in repair["hint"]

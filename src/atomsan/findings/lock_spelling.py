@@ -134,7 +134,7 @@ class LockSpelling:
     def is_in_lambda(self, activation: Activation) -> bool:
         """Whether the call of an activation stands in a lambda: it runs where that is called."""
         normal = self._symbols.sites.get(activation.called_at, "normal")
-        lambdas = [node for node in ast.walk(_parsed(normal)) if isinstance(node, ast.Lambda)]
+        lambdas = [node for node in ast.walk(parsed(normal)) if isinstance(node, ast.Lambda)]
         method = self._symbols.functions[activation.function or 0].partition(" #")[0].rpartition(".")[2]
         return any(
             isinstance(node, ast.Attribute | ast.Name) and method == getattr(node, "attr", getattr(node, "id", ""))
@@ -148,7 +148,7 @@ class LockSpelling:
         method = self._symbols.functions[activation.function or 0].partition(" #")[0].rpartition(".")[2]
         found = {
             ast.unparse(node.value)
-            for node in ast.walk(_parsed(normal))
+            for node in ast.walk(parsed(normal))
             if isinstance(node, ast.Attribute) and node.attr == method and _is_plain(node.value)
         }
         return found.pop() if len(found) == 1 else None
@@ -162,7 +162,7 @@ class LockSpelling:
 
 def _named(normal: str, lock: str) -> tuple[str, bool, bool] | None:
     """The expression for the lock in a statement that acquires it, whether that is a block of it, and of asyncio."""
-    tree = _parsed(normal)
+    tree = parsed(normal)
     for node in ast.walk(tree):
         if isinstance(node, ast.With | ast.AsyncWith):
             field = lock.partition(" (")[0].partition(" #")[0].rpartition(".")[2]
@@ -176,7 +176,8 @@ def _named(normal: str, lock: str) -> tuple[str, bool, bool] | None:
     return None
 
 
-def _parsed(normal: str | None) -> ast.AST:
+def parsed(normal: str | None) -> ast.AST:
+    """The statement of a site as a tree; an empty one if it is none by itself."""
     text = normal or ""
     body = f"{text} pass" if text.endswith(":") else text
     if text.startswith("async "):

@@ -60,12 +60,18 @@ class Repair:
     """The functions called in these statements that take the lock themselves, if a thread cannot take it twice."""
     has_two_objects: bool = False
     """Whether the data is of two objects, each with a lock of its own."""
+    shared: str | None = None
+    """The location that several objects use, each under a lock of its own."""
     is_task: bool = False
     """Whether asyncio tasks interleave, and not threads."""
     waits: str | None = None
-    """Where the statements wait for another thread: no lock makes that one step."""
+    """Where the unit waits for another thread between its accesses: no lock makes that one step."""
+    waits_held: str | None = None
+    """Where the statements wait for another thread with the lock held."""
     calls: tuple[str, ...] = ()
     """What else runs under the lock then: `load() at line 12`."""
+    yields: tuple[int, ...] = ()
+    """The lines in which a generator gives a value: its caller goes on with the lock held."""
     order: str | None = None
     """A lock that is taken inside the statements, and around this one elsewhere: it must come first."""
     idiom: str | None = None
@@ -84,6 +90,8 @@ class Repair:
             bool(self.dropped if self.let_go else self.sections)
             and not self.is_partial
             and self.waits is None
+            and self.waits_held is None
+            and self.shared is None
             and self.order is None
             and not self.acquires
             and not self.has_two_objects

@@ -10,19 +10,21 @@ from __future__ import annotations
 import builtins
 import keyword
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from atomsan.findings.access_facts import at_other_end
+from atomsan.findings.called_functions import CalledFunctions
 from atomsan.findings.critical_sections import Statements, statements_around
 from atomsan.findings.cycles import turns
+from atomsan.findings.flow_graph import Place
 from atomsan.findings.idioms import idiom
 from atomsan.findings.lock_spelling import LockSpelling
 from atomsan.findings.repair import NewLock, Repair, Section
 from atomsan.findings.surroundings import Pair
 from atomsan.findings.ties import Local, Ties, Unit, advanced_loops
+from atomsan.findings.waiting import Waits
 from atomsan.findings.wording import hint_for_repair
 from atomsan.trace.events import Op
 from atomsan.trace.symbols import class_of
@@ -32,8 +34,6 @@ if TYPE_CHECKING:
     from atomsan.findings.finding import Finding, ShownStep
     from atomsan.findings.surroundings import Access, Surroundings
     from atomsan.trace.symbols import Symbols
-
-    _Spell = Callable[[int, Sequence[Sequence[Activation]]], str | None]
 
 _WAITS = frozenset({Op.TAKE, Op.JOIN})
 _QUICK = frozenset(
@@ -73,6 +73,15 @@ class _Case:
     accesses: tuple[Access, ...]
     """Of the data of the violation, by anyone."""
     is_task: bool
+    steps: tuple[ShownStep, ...]
+    """All accesses that the violation is shown by."""
+
+
+class _Part(NamedTuple):
+    """Statements of a function that have to hold the lock."""
+
+    function: int
+    statements: Statements
 
 
 class Repairs:
@@ -82,6 +91,8 @@ class Repairs:
         self._ties = Ties(symbols)
         self._graphs = self._ties.graphs
         self._spelling = LockSpelling(symbols, self._graphs, around.acquired)
+        self._called = CalledFunctions(around, symbols, self._graphs)
+        self._waits = Waits(around, symbols, self._graphs, self._called)
 
     def of(self, findings: Sequence[Finding]) -> dict[str, Repair]:
         """By the ids of the findings. Without those whose flow is not known."""
@@ -100,14 +111,24 @@ class Repairs:
     def _repair(self, case: _Case) -> Repair:
         lock = self._best_lock(case)
         repair = self._with_lock(case, lock) if lock is not None else self._with_new_lock(case)
+        parts = self._parts(case, lock, repair)
+        repair = self._with_reentered(case, lock, repair, parts)
         return replace(
             repair,
             is_task=case.is_task,
             waits=self._wait(case),
+            waits_held=self._wait_in(lock, parts),
             calls=self._calls(case, repair),
+            yields=self._yields(parts),
             idiom=idiom(case.first, case.last, case.unit, self._around.writers, self._graphs),
             is_partial=self._around.is_partial,
         )
+
+    def _parts(self, case: _Case, lock: int | None, repair: Repair) -> list[_Part]:
+        """The statements that hold the lock after the repair, and did not before."""
+        name = None if lock is None else self._symbols.locks[lock]
+        unit = [_Part(case.function, case.statements)] if repair.unit else []
+        return unit + (list(self._others(case, name)) if repair.others else [])
 
     # ---- the case
 
@@ -131,9 +152,17 @@ class Repairs:
             # one place in the code cannot do it twice: one of the sites is not exact
             nodes = frozenset(number for number, node in enumerate(unit.graph.nodes) if node.kind != "param")
         loops = self._advanced(pair, unit)
-        found = statements_around(unit.graph, nodes, loops)
+        found = statements_around(unit.graph, nodes, loops) or self._lines_of_lambda(unit)
         is_task = ends[0].number in self._around.in_tasks
-        return found and _Case(*ends, unit, unit.activation.function, nodes, loops, found, accesses, is_task)
+        steps = tuple(step for step in finding.witness if step.op in ("read", "write"))
+        return found and _Case(*ends, unit, unit.activation.function, nodes, loops, found, accesses, is_task, steps)
+
+    def _lines_of_lambda(self, unit: Unit) -> Statements | None:
+        """The lines of a lambda that calls what makes the accesses: it has no statements."""
+        sites = [inner[0].called_at for inner in (unit.first_inner, unit.last_inner) if inner]
+        lines = [line for site in sites if (line := self._symbols.sites.get(site, "line")) is not None]
+        is_known = len(lines) == 2 and not unit.graph.statements
+        return Statements(-1, -1, min(lines), max(lines)) if is_known else None
 
     def _accesses(self, target: int, ends: Sequence[ShownStep]) -> Iterator[Access]:
         """The accesses of a location that have to wait for the two: who waits for an item must not hold a lock."""
@@ -188,15 +217,20 @@ class Repairs:
         name = self._symbols.locks[lock]
         since = [next((hold.since for hold in step.holds or () if hold.lock == name), None) for step in _ends(case)]
         others = tuple(
-            self._others(case, name, lambda function, chains: self._spelling.spelled(lock, function, chains))
+            self._section(one.function, one.statements, self._spelling.spelled(lock, one.function))
+            for one in self._others(case, name)
         )
         repair = Repair(lock=name, others=others)
+        unit = self._section(case.function, case.statements, None)
+        if shared := self._under_locks_of_several(case, name):
+            return Repair(lock=_kind_of_lock(name), unit=unit, shared=shared)
         if self._is_of_another(case, name):
-            unit = self._section(case.function, case.statements, None)
             return Repair(lock=_kind_of_lock(name), unit=unit, has_two_objects=True)
         if since[0] is not None and since[0] == since[1] and not self._is_left_out(case, name):
             return repair
-        spelled = self._spelling.spelled(lock, case.function, (case.unit.first_inner, case.unit.last_inner))
+        chains = (case.unit.first_inner, case.unit.last_inner)
+        # no statement can stand in a lambda
+        spelled = self._spelling.spelled(lock, case.function, chains) if case.unit.graph.statements else None
         if sites := self._let_go(case, lock):
             return replace(repair, let_go=self._shown(sites[0]), dropped=self._dropped(case, sites))
         return replace(
@@ -204,7 +238,6 @@ class Repairs:
             unit=self._section(case.function, case.statements, spelled),
             blocks=self._blocks(case, lock, is_block=True),
             acquires=self._blocks(case, lock, is_block=False),
-            reentered=() if self._symbols.locks.get(lock, "reentrant") else tuple(self._reentered(case, lock)),
             order=self._order(case, name),
         )
 
@@ -224,12 +257,23 @@ class Repairs:
                 return True
         return False
 
+    def _under_locks_of_several(self, case: _Case, lock: str) -> str | None:
+        """The location that several objects use, each under a lock of its own: what is held locks nobody out."""
+        for step in case.steps:
+            held = [self._around.holds.get(one.event, ()) for one in self._around.accesses.get(step.target, ())]
+            held += [one.holds or () for one in case.steps if one.target == step.target]
+            alike = [{one.lock for one in holds if _kind_of_lock(one.lock) == _kind_of_lock(lock)} for holds in held]
+            locked = [names for names in alike if names]
+            if locked and not set.intersection(*locked):
+                return step.location
+        return None
+
     def _with_new_lock(self, case: _Case) -> Repair:
         functions = {case.function, *(one.function for one in self._groups(case, None))}
         owner = self._owner(case, functions)
         name = "_lock" if owner is None else "self._lock"
-        others = tuple(self._others(case, None, lambda function, chains: name))
-        unit = self._section(case.function, case.statements, name)
+        others = tuple(self._section(one.function, one.statements, name) for one in self._others(case, None))
+        unit = self._section(case.function, case.statements, name if case.unit.graph.statements else None)
         is_nested = any(self._is_inside(case, one) for one in self._groups(case, None))
         kind = "asyncio.Lock()" if case.is_task else "threading.RLock()" if is_nested else "threading.Lock()"
         return Repair(lock=name, new=NewLock(kind, name, owner), unit=unit, others=others)
@@ -249,16 +293,10 @@ class Repairs:
     # ---- statements
 
     def _section(self, function: int, found: Statements, lock: str | None) -> Section:
-        file = self._symbols.sites.get(self._site_in.get(function, 0), "file") or "?"
+        file = self._symbols.sites.get(self._called.sites.get(function, [0])[0], "file") or "?"
         graph = self._graphs.of(function)
         is_async = graph is not None and graph.is_async
         return Section(file, self._name(function), found.first_line, found.last_line, lock, is_async)
-
-    @cached_property
-    def _site_in(self) -> dict[int, int]:
-        """By function: a site in it."""
-        owners = self._symbols.sites.columns.get("owner", ())
-        return {owner: site for site, owner in enumerate(owners) if owner is not None}
 
     def _groups(self, case: _Case, lock: str | None) -> Iterator[_Group]:
         """By function and loop: what uses the data without the lock, outside the unit's statements."""
@@ -289,17 +327,18 @@ class Repairs:
                     return True
         return False
 
-    def _others(self, case: _Case, lock: str | None, spell: _Spell) -> Iterator[Section]:
+    def _others(self, case: _Case, lock: str | None) -> Iterator[_Part]:
+        """The statements of others that use the data without the lock."""
         for group in self._groups(case, lock):
             graph = self._graphs.of(group.function)
             found = statements_around(graph, group.nodes) if graph else None
             if found:
-                yield self._section(group.function, found, spell(group.function, ()))
+                yield _Part(group.function, found)
 
     def _is_inside(self, case: _Case, group: _Group) -> bool:
         """Whether a function that has to take the lock is called by the unit's statements, or calls the unit."""
         called = {one.function for one in (*case.unit.first_inner, *case.unit.last_inner)}
-        return group.function in called | set(self._called(case)) or any(
+        return group.function in called | set(self._seen_called(case)) or any(
             one.function == case.function for one in group.around
         )
 
@@ -309,7 +348,7 @@ class Repairs:
         between = self._around.between.get(Pair(case.first.number, case.last.number, case.first.target))
         return iter(()) if between is None else iter(between.rows())
 
-    def _called(self, case: _Case) -> Iterator[int]:
+    def _seen_called(self, case: _Case) -> Iterator[int]:
         """The functions that run between the accesses, and those that the accesses are in, below the unit."""
         yield from (one.function for one in (*case.unit.first_inner, *case.unit.last_inner) if one.function is not None)
         for op, target, _ in self._rows(case):
@@ -357,18 +396,41 @@ class Repairs:
         known = self._symbols.sites.site(site) if site < len(self._symbols.sites) else None
         return f"{known.file}:{known.line}" if known and known.file else "some point"
 
-    def _reentered(self, case: _Case, lock: int) -> Iterator[str]:
-        """The functions below the unit that take the lock, and those above it that call it with the lock held."""
-        called = set(self._called(case))
-        for function in dict.fromkeys(one.function for one in self._spelling.acquires(lock)):
-            if function in called and function != case.function:
-                yield self._name(function)
-        yield from dict.fromkeys(self._holding_callers(case, self._symbols.locks[lock]))
+    def _with_reentered(self, case: _Case, lock: int | None, repair: Repair, parts: Sequence[_Part]) -> Repair:
+        """The repair with what would take the lock while the thread has it already."""
+        if repair.shared or (lock is not None and self._symbols.locks.get(lock, "reentrant")):
+            return repair
+        found = tuple(dict.fromkeys(self._reentered(case, lock, parts)))
+        if repair.new is not None and not case.is_task:
+            made = "threading.RLock()" if found else repair.new.made
+            return replace(repair, new=repair.new._replace(made=made))
+        return replace(repair, reentered=found)
 
-    def _holding_callers(self, case: _Case, lock: str) -> Iterator[str]:
+    def _reentered(self, case: _Case, lock: int | None, parts: Sequence[_Part]) -> Iterator[str]:
+        """The functions below the statements that take the lock, and those above them that have it when they call.
+
+        Those that are to take it count too: a function that calls itself takes it again.
+        """
+        below = {function for part in parts for function in self._called.below(*part)}
+        if any(part.function == case.function for part in parts):
+            below.update(self._seen_called(case))
+        takers = [*self._takers(lock), *(part.function for part in parts)]
+        yield from (self._name(function) for function in takers if function in below)
+        if lock is not None:
+            yield from self._holding_callers(case, self._symbols.locks[lock], {part.function for part in parts})
+
+    def _takers(self, lock: int | None) -> Iterator[int]:
+        """The functions that take a lock, or that of another object of the same class."""
+        kind = None if lock is None else _kind_of_lock(self._symbols.locks[lock])
+        for one, sites in self._around.acquired.items():
+            if kind is not None and _kind_of_lock(self._symbols.locks[one]) == kind:
+                places = (self._graphs.place(site) for site in sorted(sites) if site < len(self._symbols.sites))
+                yield from (place.function for place in places if place is not None)
+
+    def _holding_callers(self, case: _Case, lock: str, functions: set[int]) -> Iterator[str]:
         for access in case.accesses:
             around = self._around.activations(access.event)
-            own = next((one for one in around if one.function == case.function), None)
+            own = next((one for one in around if one.function in functions), None)
             held = next((hold.since for hold in self._around.holds.get(access.event, ()) if hold.lock == lock), None)
             if own is None or held is None or held > own.since:
                 continue
@@ -386,37 +448,48 @@ class Repairs:
         return None
 
     def _wait(self, case: _Case) -> str | None:
-        """Where the unit waited for another thread between the accesses, or would with the lock held."""
-        for op, _, site in self._rows(case):
-            if op in _WAITS:
-                return self._shown(site)
-        entered = set().union(*self._around.acquired.values())
-        known = (site for site in self._around.waits - entered if site < len(self._symbols.sites))
-        return next((self._shown(site) for site in sorted(known) if self._is_call(site, case)), None)
+        """Where the unit waited for another thread between the accesses."""
+        return next((self._shown(site) for op, _, site in self._rows(case) if op in _WAITS), None)
 
-    def _is_call(self, site: int, case: _Case) -> bool:
-        """Whether a site in the unit's statements is that of a call: a wait may have the site of what was before it."""
-        place = self._graphs.place(site)
-        if place is None or self._line(site, case) is None:
-            return False
-        graph = case.unit.graph
-        beside = (node for node in graph.nodes if node.statement == graph.nodes[place.node].statement)
-        return any(node.kind == "call" and str(node.facts.get("name", "")).isidentifier() for node in beside)
+    def _wait_in(self, lock: int | None, parts: Sequence[_Part]) -> str | None:
+        """Where another thread is waited for with the lock held, in these statements or in what they call."""
+        acquires = self._spelling.acquires(lock) if lock is not None else ()
+        return next((at for part in parts for at in self._waits.inside(*part, acquires)), None)
+
+    def _yields(self, parts: Sequence[_Part]) -> tuple[int, ...]:
+        """The lines of the statements in which a generator gives a value, and its caller goes on."""
+        found: set[int] = set()
+        for function, statements in parts:
+            graph = self._graphs.of(function)
+            for number, node in enumerate(graph.nodes if graph else ()):
+                lines = statements_around(graph, [number]) if graph and node.kind == "yield" else None
+                if lines and statements.has_line(lines.first_line):
+                    found.add(lines.first_line)
+        return tuple(sorted(found))
 
     def _calls(self, case: _Case, repair: Repair) -> tuple[str, ...]:
         """The calls in the statements that may take long or do anything; not the locked calls themselves."""
         if repair.unit is None:
             return ()
-        ends = {case.unit.first, case.unit.last}
         found: dict[str, None] = {}
+        # those that take the lock are named for that
+        known = _QUICK | {one.rpartition(".")[2] for one in repair.reentered}
         for number, node in enumerate(case.unit.graph.nodes):
             name = str(node.facts.get("name", ""))
-            if node.kind != "call" or number in ends or node.passes_on or name in _QUICK or not name.isidentifier():
+            if node.kind != "call" or node.passes_on or name in known or not name.isidentifier():
+                continue
+            is_end = number in (case.unit.first, case.unit.last)
+            if is_end and not self._is_given_in(Place(case.function, number), name):
                 continue
             lines = statements_around(case.unit.graph, [number])
             if lines and case.statements.has_line(lines.first_line) and lines.first_line >= repair.unit.first:
                 found[f"{name}() (line {lines.first_line})"] = None
         return tuple(found)[:_MOST_CALLS]
+
+    def _is_given_in(self, place: Place, name: str) -> bool:
+        """Whether what is called at a place has another name there: the function was handed it and cannot know it."""
+        called = self._called.at(place)
+        return bool(called) and all(self._name(one).rpartition(".")[2] != name for one in called)
 
 
 def _about(case: _Case, finding: Finding) -> tuple[object, ...]:

@@ -150,11 +150,19 @@ def hint_for_repair(repair: Repair) -> str:
         )
     if repair.reentered:
         parts.append(_reentry(repair))
+    if repair.waits_held:
+        parts.append(
+            f"another thread is waited for with the lock held then, at {repair.waits_held}: what is waited for must not"
+            " need the lock, or both wait forever"
+        )
     if repair.order:
         parts.append(f"{repair.order} is taken inside and around it elsewhere: take {repair.order} first in both")
     if repair.calls:
         one = len(repair.calls) == 1
-        parts.append(f"{' and '.join(repair.calls)} {'runs' if one else 'run'} under the lock then")
+        parts.append(f"{_listed(repair.calls)} {'runs' if one else 'run'} under the lock then")
+    if repair.yields:
+        lines = ", ".join(map(str, repair.yields))
+        parts.append(f"at the yield in line {lines} the lock stays held while the caller runs")
     if repair.idiom:
         parts.append(f"or without a lock: {repair.idiom} does it in one step")
     if repair.is_partial:
@@ -169,9 +177,15 @@ def _what_to_hold(repair: Repair) -> str:
         what += " or look again afterwards at what was read before"
         return what + (f", and hold it over {_sections(repair)}" if repair.others else "")
     sections = _sections(repair)
+    if repair.shared:
+        return (
+            f"several objects use {repair.shared}, each under its own {repair.lock}, which keeps nobody out: make"
+            f" one lock for all of them (an attribute of the class, say) and hold that over {sections}, and wherever"
+            " else it is used"
+        )
     if repair.has_two_objects:
         return (
-            f"the data of two objects is used together, and each has a {repair.lock} of its own: hold both over"
+            f"the data of two objects is used together, and each has its own {repair.lock}: hold both over"
             f" {sections}, always in one order (by id(), say), and wherever else the two belong together"
         )
     if repair.new is not None:
@@ -194,6 +208,8 @@ def _sections(repair: Repair) -> str:
         how = f"`{statement} {one.lock}:`" if one.lock else ""
         is_stuck = repair.is_task and not one.is_async
         through = f", in the coroutine that calls {one.function}" if is_stuck else ""
+        if one.function.endswith("<lambda>"):
+            how = "make the lambda a function for that"
         alike.setdefault((one.file, how + through), []).append(one.lines)
     parts = []
     for (file, how), lines in alike.items():
@@ -202,12 +218,17 @@ def _sections(repair: Repair) -> str:
 
 
 def _reentry(repair: Repair) -> str:
-    names = " and ".join(repair.reentered)
+    names = _listed(repair.reentered)
     take = "takes" if len(repair.reentered) == 1 else "take"
-    helpers = f"move what {names} {'does' if take == 'takes' else 'do'} under it to a function that expects it held"
+    done = f"{names} does" if take == "takes" else "they do"
+    helpers = f"move what {done} under it to a function that expects it held"
     if repair.is_task:
         return f"{names} {take} it too and would wait forever: {helpers}"
     return f"{names} {take} it too, which deadlocks with a plain Lock: make it an RLock, or {helpers}"
+
+
+def _listed(words: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
 
 
 def _function(name: str | None) -> str:

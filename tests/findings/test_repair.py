@@ -370,6 +370,28 @@ def test_to_join_strings_or_wait_for_the_own_condition_is_no_wait(tmp_path: Path
     assert repair.waits_held is None
 
 
+def test_size_that_decides_too_is_no_part_of_an_idiom(tmp_path: Path) -> None:
+    more = """
+    def offer(key):
+        if key not in box.table and len(box.table) < 3:
+            turn()
+            box.table[key] = 1
+    """
+    repair, _ = staged_repair(tmp_path, "offer(1)", "offer(2)", more)
+    assert repair.idiom is None
+
+
+@pytest.mark.parametrize(("acted", "is_one_key"), [("key", True), ("key + 1", False)])
+def test_idiom_is_for_what_was_looked_for(tmp_path: Path, acted: str, is_one_key: bool) -> None:
+    more = f"""
+    def offer(key):
+        if key not in box.table:
+            box.table[{acted}] = turn()
+    """
+    repair, _ = staged_repair(tmp_path, "offer(1)", "box.table[1] = 2; box.table[2] = 2", more)
+    assert (repair.idiom is not None) is is_one_key
+
+
 def test_data_of_a_class_needs_one_lock_for_all_its_objects(tmp_path: Path) -> None:
     more = """
     class Account:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
+from atomsan.findings.access_facts import STRUCTURE
+from atomsan.findings.flow_graph import CONTROL, KEY, VALUE
+
 if TYPE_CHECKING:
     from atomsan.findings.finding import ShownStep
     from atomsan.findings.flow_graph import FlowGraph, FlowGraphs, Node
@@ -21,7 +24,8 @@ def idiom(
     if unit.first_inner or unit.last_inner or first.target != last.target:
         return None
     one, other = unit.graph.nodes[unit.first], unit.graph.nodes[unit.last]
-    if first.op == "read" and last.op == "write" and _is_check(unit.graph, unit.first) and _is_alone(unit.graph, other):
+    is_decided = first.op == "read" and last.op == "write" and _is_check(unit.graph, unit.first)
+    if is_decided and _is_alone(unit.graph, other) and _is_of_one_key(first, unit) and _is_all(unit):
         operation = last.operation or ""
         return "setdefault(key, value)" if operation == "__setitem__" else _REMOVALS.get(operation)
     is_number = _is_step(one) and other.kind == "read" and unit.graph.leaves(unit.last)
@@ -32,10 +36,57 @@ def idiom(
 
 def _is_check(graph: FlowGraph, number: int) -> bool:
     """Whether a membership test only decides a condition."""
-    node = graph.nodes[number]
-    is_membership = bool(_CHECKS & {node.facts.get("op"), node.facts.get("name")}) or bool(node.facts.get("keys"))
     uses = graph.uses(number)
-    return is_membership and bool(uses) and all(graph.nodes[use].kind == "cond" for use in uses)
+    return _is_membership(graph.nodes[number]) and bool(uses) and all(graph.nodes[use].kind == "cond" for use in uses)
+
+
+def _is_membership(node: Node) -> bool:
+    return bool(_CHECKS & {node.facts.get("op"), node.facts.get("name")})
+
+
+def _is_of_one_key(first: ShownStep, unit: Unit) -> bool:
+    """Whether what is looked for is what is put in or taken out."""
+    looked, acted = (_keys(unit.graph, number) for number in (unit.first, unit.last))
+    # a literal key is no node: then the location has to be that of one element
+    return looked == acted and (bool(looked) or first.field != STRUCTURE)
+
+
+def _keys(graph: FlowGraph, number: int) -> set[int]:
+    how = VALUE if graph.nodes[number].facts.get("op") == "remove" else KEY
+    return {edge.to for edge in graph.into[number] if edge.how == how}
+
+
+def _is_all(unit: Unit) -> bool:
+    """Whether nothing but such tests, and what the function was given, decides on the last access."""
+    graph = unit.graph
+    deciding = _deciding(graph, unit.last)
+    given = (graph.nodes[one] for one in _inputs(graph, deciding))
+    return all(node.kind == "param" or _is_membership(node) for node in given)
+
+
+def _inputs(graph: FlowGraph, conditions: set[int]) -> set[int]:
+    """What conditions are made of, through operators; what a test looks into is not looked at."""
+    found: set[int] = set()
+    waiting = list(conditions)
+    while waiting:
+        for edge in graph.into[waiting.pop()]:
+            if edge.how != CONTROL and edge.to not in found:
+                found.add(edge.to)
+                if graph.nodes[edge.to].is_operator:
+                    waiting.append(edge.to)
+    return {one for one in found if not graph.nodes[one].is_operator}
+
+
+def _deciding(graph: FlowGraph, number: int) -> set[int]:
+    """What decides whether a node is executed, and whether that is, and so on."""
+    found: set[int] = set()
+    waiting = [number]
+    while waiting:
+        for edge in graph.into[waiting.pop()]:
+            if edge.how == CONTROL and edge.to not in found:
+                found.add(edge.to)
+                waiting.append(edge.to)
+    return found
 
 
 def _is_alone(graph: FlowGraph, node: Node) -> bool:

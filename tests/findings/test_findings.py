@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 import atomsan
@@ -10,8 +12,10 @@ from atomsan.checkers.results import NO_REGION, Edge, Step, Transaction, Witness
 from atomsan.findings.finding import Finding, merge_findings
 from atomsan.findings.making import TraceNames, findings_of
 from atomsan.findings.patterns import PATTERNS, pattern_of
-from atomsan.findings.wording import EDGES, UnexplainedEdgeError
+from atomsan.findings.wording import EDGES, UnexplainedEdgeError, meaning
 from atomsan.trace.events import Op
+from findings.made import made
+from findings.staged import staged
 
 
 def witness(trace: Trace, path: str, blamed: tuple[str, int] | None, count: int = 1) -> Witness:
@@ -91,7 +95,9 @@ def test_witness_is_matched_to_its_pattern(line: str, path: str, pattern: str) -
 def test_every_pattern_can_be_matched_and_fills_its_sentence() -> None:
     for row in PATTERNS:
         leaves, between, returns = (next(iter(ops), "write") for ops in (row.leaves, row.between, row.returns))
-        row.meaning.format(thread="T", other="U", location="x", left="l")
+        words = {"does": "writes", "does_later": "writes", "does_between": "reads"}
+        for text in (row.meaning, row.meaning_if_made):
+            text.format(thread="T", other="U", location="x", left="l", **words)
         if row is not PATTERNS[-1]:
             assert pattern_of(leaves, frozenset({between}), returns, same_location=row.same_location) is row
 
@@ -104,7 +110,7 @@ def test_explanation_hint_and_steps_of_a_lost_update() -> None:
     assert found.explanation == (
         "T reads x (the text: event 1), then U writes it (the text: event 2).",
         "U writes x (the text: event 2), then T writes it again (the text: event 3).",
-        "What T writes to x rests on what it read before U wrote: that write is lost.",
+        "T reads x and later writes it, and U writes it in between: what was read may no longer hold.",
     )
     assert (
         found.hint == "make what T does from its read of x (event 1) to its write of x (event 3) one critical section"
@@ -133,8 +139,9 @@ def test_cycle_without_a_blamed_transaction_is_a_mutual_order() -> None:
         "hold one lock over what T does from its write of x (event 2) to its read of y (event 5),"
         " and over what U does from its write of y (event 3) to its read of x (event 4)"
     )
-    assert found.explanation[:2] == (
+    assert found.explanation[:3] == (
         "T writes x (the text: event 2), then U reads it (the text: event 4).",
+        "U came to write y (the text: event 3) already before read x (the text: event 4).",
         "U writes y (the text: event 3), then T reads it (the text: event 5).",
     )
     turned = finding(
@@ -242,3 +249,111 @@ def test_site_with_only_a_name_is_shown_as_text() -> None:
     }
     assert found.witness[1].to_dict()["site"] is None
     assert found.explanation[0].startswith("T reads x (12), then U writes it (the trace built: event 2)")
+
+
+# ---- what came of it, in true sentences
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        (
+            "T get_nowait q$ > U get_nowait q$ > T get_nowait q$",
+            "T takes from q$ and later takes from it, and U takes from it in between.",
+        ),
+        (
+            "T put q$ > U put q$ > T put q$",
+            "T puts into q$ and later puts into it, and U puts into it in between.",
+        ),
+        (
+            "T write A.n > U write A.n > T write A.n",
+            "T writes A.n and later writes it, and U writes it in between.",
+        ),
+        (
+            "T append A.items# > U append A.items# > T len A.items#",
+            "T changes A.items# and later reads it, and U changes it in between: it need not find what it left there.",
+        ),
+        (
+            "T len A.items# > U append A.items# > T append A.items#",
+            "T reads A.items# and later changes it, and U changes it in between: what was read may no longer hold.",
+        ),
+    ],
+)
+def test_what_is_done_is_said_by_the_operation(path: str, words: str) -> None:
+    steps = made(path).witness
+    pattern = pattern_of(steps[0].op, frozenset({steps[1].op}), steps[2].op, same_location=True)
+    assert meaning(pattern, steps, (0, 2)) == words
+
+
+def test_nothing_is_said_to_be_in_between_that_was_not() -> None:
+    """A cycle follows an order and not the time: here the other wrote after all that the one did."""
+    steps = made("T@1 read A.x > U@5 write A.x > U@2 read A.x > T@3 write A.x").witness
+    pattern = pattern_of("read", frozenset({"read", "write"}), "write", same_location=True)
+    assert pattern.name == "lost update"
+    assert meaning(pattern, steps, (0, 3)) == (
+        "U comes after one part of what T does and before another: no order of the two explains both."
+    )
+
+
+def test_steps_against_the_time_are_said_to_be() -> None:
+    found = finding(
+        "T:begin(f) U:begin(g) U:w(y) T:r(x) U:w(x) U:end(g) T:r(y) T:end(f)",
+        "3 read-write 4 program-order 2 write-read 6 program-order",
+    )
+    assert found.explanation == (
+        "T reads x (the text: event 3), then U writes it (the text: event 4).",
+        "U came to write y (the text: event 2) already before write x (the text: event 4).",
+        "U writes y (the text: event 2), then T reads it (the text: event 6).",
+        "U comes after one part of what T does and before another: no order of the two explains both.",
+    )
+
+
+LOST = "rests on what it read before"
+STALE = "what was read may no longer hold."
+
+
+@pytest.mark.parametrize(
+    ("unit", "other", "words"),
+    [
+        ("value = box.get(); turn(); box.set(value + 1)", "box.set(5)", LOST),
+        ("value = box.x; turn(); box.x = value + 1", "box.x = 5", LOST),
+        ("box.x = box.x + (turn() or 1)", "box.x = 5", LOST),
+        ("box.x += turn() or 1", "box.x = 5", LOST),
+        ("table = dict(box.table)\ntable[1] = 2\nturn()\nbox.table = table", "box.table = {3: 4}", LOST),
+        # the read only decides
+        ("value = box.x\nif value < 3:\n    turn()\n    box.x = 7", "box.x = 5", STALE),
+        ("if len(box.items) < 3:\n    turn()\n    box.items.append(1)", "box.items.append(2)", STALE),
+        # both calls are given the same thing, and the first one only looks
+        ("key = object()\nif box.free(key):\n    turn()\n    box.book(key, 2)", "box.set(5)", STALE),
+        # it looks again, and finds what it expects
+        ("value = box.get(); turn(); box.swap(value, (value, 1))", "box.set(5); box.set(0)", STALE),
+        # another argument is what is written
+        ("value = box.get(); turn(); box.replace(value, 3)", "box.set(5)", STALE),
+    ],
+)
+def test_write_is_lost_only_where_it_is_made_of_what_was_read(
+    tmp_path: Path, unit: str, other: str, words: str
+) -> None:
+    more = """
+    def replace(self, old, new):
+        with self.lock:
+            if old is not None:
+                self.x = new
+
+    def swap(self, old, new):
+        with self.lock:
+            if self.x == old:
+                self.x = new
+
+    def free(self, key):
+        return self.x == 0
+
+    def book(self, key, who):
+        self.x = who
+
+    Box.replace, Box.swap, Box.free, Box.book = replace, swap, free, book
+    """
+    report = staged(tmp_path, unit, other, more)
+    found = [one for one in (*report.findings, *report.suspects, *report.notes) if one.pattern == "lost update"]
+    assert found
+    assert all(words in one.explanation[-1] for one in found), [one.explanation[-1] for one in found]

@@ -207,7 +207,9 @@ def test_writer_in_between_is_named_and_not_the_first_of_the_others() -> None:
     for checker in WITNESSED:
         (found,) = atomsan.check(atomsan.parse(line), checker).findings
         assert found.pattern == "overwritten write"
-        assert found.explanation[-1] == "T does not find in x what it wrote there: V writes in between."
+        assert found.explanation[-1] == (
+            "T writes x and later reads it, and V writes it in between: it need not find what it left there."
+        )
 
 
 @pytest.mark.parametrize(

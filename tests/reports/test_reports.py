@@ -43,7 +43,8 @@ def test_text_of_a_report_with_a_finding() -> None:
         "     A #1  write  Account.balance  bank.py:16\n"
         "   A reads Account.balance (bank.py:14), then B writes it (bank.py:16).\n"
         "   B writes Account.balance (bank.py:16), then A writes it again (bank.py:16).\n"
-        "   What A writes to Account.balance rests on what it read before B wrote: that write is lost.\n"
+        "   A reads Account.balance and later writes it, and B writes it in between:"
+        " what was read may no longer hold.\n"
         "   hint: no lock is held at any of these steps: hold one lock over lines 14 to 16 of bank.py\n"
     )
 

@@ -17,7 +17,8 @@ class Pattern:
     """`leaves` and `returns` are the operations of the blamed transaction that others come after, and before.
 
     `between` are those of the others that touch these two. An empty set stands for any operation. In `meaning`,
-    `{other}` is the thread that does one of `between`; in `meaning_of_more`, `{others}` are all of them in their order.
+    `{other}` is the thread that does one of `between`; `{does}`, `{does_later}` and `{does_between}` are words for the
+    three operations; in `meaning_of_more`, `{others}` are all of them in their order.
     """
 
     name: str
@@ -26,8 +27,12 @@ class Pattern:
     returns: frozenset[str]
     same_location: bool
     meaning: str
+    is_of_order: bool = False
+    """Whether it is about the order of the cycle, and not about what happened in between."""
     meaning_of_more: str = ""
     """The same where several others are in between, one after the other, if that has to be said differently."""
+    meaning_if_made: str = ""
+    """The same where what is written is known to be made of what was read."""
 
 
 PATTERNS: tuple[Pattern, ...] = (
@@ -37,7 +42,10 @@ PATTERNS: tuple[Pattern, ...] = (
         WRITE,
         WRITE,
         True,
-        "What {thread} writes to {location} rests on what it read before {other} wrote: that write is lost.",
+        "{thread} reads {location} and later {does_later} it, and {other} {does_between} it in between: what was read"
+        " may no longer hold.",
+        meaning_if_made="What {thread} writes to {location} rests on what it read before {other} wrote: that write is"
+        " lost.",
     ),
     Pattern(
         "stale read",
@@ -59,9 +67,18 @@ PATTERNS: tuple[Pattern, ...] = (
         "overwritten write",
         WRITE,
         WRITE,
-        READ | WRITE,
+        READ,
         True,
-        "{thread} does not find in {location} what it wrote there: {other} writes in between.",
+        "{thread} {does} {location} and later reads it, and {other} {does_between} it in between: it need not find what"
+        " it left there.",
+    ),
+    Pattern(
+        "overwritten write",
+        WRITE,
+        WRITE,
+        WRITE,
+        True,
+        "{thread} {does} {location} and later {does_later} it, and {other} {does_between} it in between.",
     ),
     Pattern(
         "split critical section",
@@ -78,6 +95,7 @@ PATTERNS: tuple[Pattern, ...] = (
         frozenset({"join", "take"}),
         False,
         "{thread} waits for another thread inside a region that is meant to be atomic.",
+        is_of_order=True,
     ),
     Pattern(
         "inconsistent view",
@@ -86,8 +104,9 @@ PATTERNS: tuple[Pattern, ...] = (
         ANY,
         False,
         "{other} comes after one part of what {thread} does and before another: no order of the two explains both.",
-        "{others} come after one part of what {thread} does, one after the other, and before another part of it: no"
-        " order of the {count} explains that.",
+        is_of_order=True,
+        meaning_of_more="{others} come after one part of what {thread} does, one after the other, and before another"
+        " part of it: no order of the {count} explains that.",
     ),
 )
 
@@ -100,6 +119,10 @@ CYCLE = Pattern(
     False,
     "Each of these transactions comes before the next and the last before the first: no serial order explains that.",
 )
+
+
+def pattern_named(name: str) -> Pattern:
+    return next((row for row in PATTERNS if row.name == name), CYCLE)
 
 
 def pattern_of(leaves: str, between: frozenset[str], returns: str, *, same_location: bool) -> Pattern:

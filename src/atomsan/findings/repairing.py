@@ -21,6 +21,7 @@ from atomsan.findings.cycles import turns
 from atomsan.findings.flow_graph import Place
 from atomsan.findings.idioms import idiom
 from atomsan.findings.lock_spelling import LockSpelling
+from atomsan.findings.lost_writes import LostWrites
 from atomsan.findings.repair import NewLock, Repair, Section
 from atomsan.findings.surroundings import Pair
 from atomsan.findings.ties import Local, Ties, Unit, advanced_loops
@@ -44,10 +45,15 @@ _MOST_CALLS = 3
 
 
 def with_repairs(findings: Sequence[Finding], around: Surroundings) -> list[Finding]:
-    """The findings with hints that name the lock and the statements, where the trace knows enough for that."""
+    """The findings with hints that name the lock and the statements, where the trace knows enough for that.
+
+    And with what came of them: whether a write was lost.
+    """
     symbols = around.symbols
     if symbols is None:
         return list(findings)
+    lost = LostWrites(around, symbols)
+    findings = [lost.explained(finding) for finding in findings]
     repairs = Repairs(around, symbols).of([finding for finding in findings if finding.level != "note"])
     return [
         replace(finding, repair=repairs[finding.id], hint=hint_for_repair(repairs[finding.id]))

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from atomsan.findings.access_facts import ANY_KEY, PICKED_QUEUE, QUEUE, STRUCTURE
 from atomsan.findings.advice import Advice, CycleAdvice
 from atomsan.findings.finding import ShownStep
-from atomsan.findings.patterns import Pattern
+from atomsan.findings.patterns import PATTERNS, Pattern
 from atomsan.findings.repair import Repair
 
 
@@ -36,22 +37,26 @@ EDGES: dict[str, EdgeRule] = {
     "join": EdgeRule(None, "join", "{b} waits for {a} to end ({at_b})."),
     "program-order": EdgeRule(None, None, "{a} comes to {second} ({at_b}) after {first} ({at_a})."),
 }
+# Two steps of one transaction, in the order of the cycle and not of time.
+_EARLIER = "{a} came to {second} ({at_b}) already before {first} ({at_a})."
 
 
+_AT_QUEUE = {"put": "puts into", "put_nowait": "puts into", "get": "takes from", "get_nowait": "takes from"}
 _COUNTS = {3: "three", 4: "four", 5: "five"}
 
 
 def sentence(step: ShownStep, next_step: ShownStep) -> str | None:
-    """Why a step comes before the next. None where nothing needs saying: both are of one transaction."""
+    """Why a step comes before the next. None where nothing needs saying: both are of one transaction, as in time."""
     rule = EDGES.get(step.edge)
     if rule is None or not _holds(rule, step, next_step):
         raise UnexplainedEdgeError(
             f"no {step.edge} edge leads from {_event(step)} (event {step.event})"
             f" to {_event(next_step)} (event {next_step.event})"
         )
-    if step.edge == "program-order" and step.owner == next_step.owner:
+    is_inside = step.edge == "program-order" and step.owner == next_step.owner
+    if is_inside and step.event <= next_step.event:
         return None
-    return rule.sentence.format(
+    return (_EARLIER if is_inside else rule.sentence).format(
         a=step.thread,
         b=next_step.thread,
         x=step.location,
@@ -63,28 +68,53 @@ def sentence(step: ShownStep, next_step: ShownStep) -> str | None:
 
 
 def sentences(steps: Sequence[ShownStep]) -> list[str]:
-    """Why each step comes before the next, and the last before the first."""
-    pairs = zip(steps, [*steps[1:], *steps[:1]], strict=True)
-    return [text for step, next_step in pairs if (text := sentence(step, next_step))]
+    """Why each step comes before the next, and the last before the first.
+
+    That the transaction which the cycle comes back to went on meanwhile goes without saying.
+    """
+    pairs = list(zip(steps, [*steps[1:], *steps[:1]], strict=True))
+    texts = [sentence(step, next_step) for step, next_step in pairs]
+    if steps and steps[-1].owner == steps[0].owner:
+        texts.pop()
+    return [text for text in texts if text]
 
 
-def meaning(pattern: Pattern, steps: Sequence[ShownStep], span: tuple[int, int]) -> str:
-    """What a violation comes to. `span`: the steps that leave the transaction to blame and come back to it."""
+def meaning(pattern: Pattern, steps: Sequence[ShownStep], span: tuple[int, int], *, is_made: bool = False) -> str:
+    """What a violation comes to. `span`: the steps that leave the transaction to blame and come back to it.
+
+    `is_made`: whether what it writes is made of what it read.
+    """
     out, back = span
     leaves, returns = steps[out], steps[back]
     between = [steps[(out + 1 + i) % len(steps)] for i in range((back - out - 1) % len(steps))]
     others = list(dict.fromkeys(step.thread for step in between))
-    touching = (between[0], between[-1])
-    other = next((step for step in touching if step.op in pattern.between), between[0])
-    text = pattern.meaning_of_more if len(others) > 1 and pattern.meaning_of_more else pattern.meaning
-    return text.format(
+    # a cycle does not follow the time: what its order says is in between may have been before both
+    meanwhile = [step for step in between if leaves.event < step.event < returns.event]
+    fitting = [step for step in meanwhile if step.op in pattern.between and step.target == returns.target]
+    other = next(iter(fitting), between[0])
+    is_in_between = bool(fitting) if pattern.same_location else other in meanwhile
+    row = pattern if is_in_between or pattern.is_of_order else PATTERNS[-1]
+    text = row.meaning_of_more if len(others) > 1 and row.meaning_of_more else row.meaning
+    return (row.meaning_if_made if is_made and row.meaning_if_made else text).format(
         thread=leaves.thread,
         other=other.thread,
+        does=_does(leaves),
+        does_later=_does(returns),
+        does_between=_does(other),
         others=f"{', '.join(others[:-1])} and {others[-1]}",
         count=_COUNTS.get(len(others) + 1, str(len(others) + 1)),
         location=returns.location,
         left=leaves.location,
     )
+
+
+def _does(step: ShownStep) -> str:
+    """A word for what a step does to its location: one that takes an item out of a queue overwrites nothing."""
+    if step.op != "write":
+        return f"{step.op}s"
+    if step.field in (QUEUE, PICKED_QUEUE):
+        return _AT_QUEUE.get(step.operation or "", "changes")
+    return "changes" if step.field in (STRUCTURE, ANY_KEY) else "writes"
 
 
 def hint(advice: Advice) -> str:

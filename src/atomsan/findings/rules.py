@@ -348,10 +348,10 @@ class Rules:
         return (tie is Tie.FLOW and is_passed) or tie is Tie.JOINT or unit.graph.joins(unit.first, unit.last)
 
     def _writes_too(self, step: ShownStep, location: int) -> bool:
-        """Whether the function that a step is in also writes to a location."""
+        """Whether the function that a step is in also writes to a location, at another place."""
         place = self._graphs.place(step.at)
         writes = (self._graphs.place(site) for site in self._around.writers.get(location, ()))
-        return place is not None and any(one is not None and one.function == place.function for one in writes)
+        return place is not None and any(one and one != place and one.function == place.function for one in writes)
 
     def _checked_again(self, turn: Turn, first: Local) -> Reason | None:
         """Double-checked locking done right: a proof, if the lock is taken for the later check, and writers hold it."""

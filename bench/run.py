@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import checking
+import judging
 import projection
 import reading
 import recording
@@ -38,6 +39,7 @@ def benchmarks(directory: Path, repeat: int, scale: float) -> dict[str, Iterator
         "projection": projection.projections(min(repeat, 5), events),
         "run": recording.start_up(directory, 2 * repeat),
         "run-sets": sets.in_a_run(min(repeat, 3)),
+        "judging": judging.judging(directory, min(repeat, 3)),
         "recording": recording.programs(directory, min(repeat, 5)),
         "generator": tool.generator(directory, min(repeat, 3), events),
         "growth": reading.growth(directory, min(repeat, 5), 10 * events),

@@ -32,9 +32,16 @@ class CalledFunctions:
         self._graphs = graphs
         self._finder = ActivationFinder(symbols)
         self._known: dict[int, dict[int, set[int]]] = {}
+        self._below: dict[tuple[int, Statements], frozenset[int]] = {}
 
-    def below(self, function: int, statements: Statements) -> set[int]:
+    def below(self, function: int, statements: Statements) -> frozenset[int]:
         """The functions that run while these statements of a function do: the function itself, if it recurs."""
+        known = self._below.get((function, statements))
+        if known is None:
+            known = self._below[function, statements] = frozenset(self._search(function, statements))
+        return known
+
+    def _search(self, function: int, statements: Statements) -> set[int]:
         found = {callee for place, callee in self._from(function) if self.is_in(place, statements)}
         waiting = list(found)
         while waiting:

@@ -303,6 +303,7 @@ class FlowGraphs:
     def __init__(self, symbols: Symbols) -> None:
         self._symbols = symbols
         self._graphs: dict[int, FlowGraph | None] = {}
+        self._places: dict[int, Place | None] = {}
 
     def of(self, function: int | None) -> FlowGraph | None:
         """The graph of a function; None if the trace has none, or a damaged one."""
@@ -322,12 +323,13 @@ class FlowGraphs:
 
     def place(self, site: int) -> Place | None:
         """Where in the flow of its function a site is."""
-        sites = self._symbols.sites
-        function, node = sites.get(site, "owner"), sites.get(site, "node")
-        graph = self.of(function)
-        if graph is None or node is None or not 0 <= node < len(graph.nodes):
-            return None
-        return Place(function, node)
+        if site not in self._places:
+            sites = self._symbols.sites
+            function, node = sites.get(site, "owner"), sites.get(site, "node")
+            graph = self.of(function)
+            is_known = graph is not None and node is not None and 0 <= node < len(graph.nodes)
+            self._places[site] = Place(function, node) if is_known else None
+        return self._places[site]
 
     def node(self, place: Place | None) -> Node | None:
         graph = self.of(place.function) if place else None

@@ -12,6 +12,7 @@ import keyword
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from atomsan.findings.access_facts import at_other_end
@@ -447,11 +448,16 @@ class Repairs:
     def _order(self, case: _Case, lock: str) -> str | None:
         """A lock that is acquired inside the statements, and held around this one elsewhere."""
         inside = {self._symbols.locks[target] for op, target, _ in self._rows(case) if op == Op.ACQUIRE} - {lock}
-        for holds in self._around.holds.values():
-            names = [hold.lock for hold in holds]
-            if lock in names and (found := inside & set(names[: names.index(lock)])):
-                return found.pop()
-        return None
+        return min(inside & self._held_before.get(lock, set()), default=None)
+
+    @cached_property
+    def _held_before(self) -> dict[str, set[str]]:
+        """By lock: those that are held where it is acquired."""
+        found: dict[str, set[str]] = {}
+        for names in {tuple(hold.lock for hold in holds) for holds in self._around.holds.values()}:
+            for place, name in enumerate(names):
+                found.setdefault(name, set()).update(names[:place])
+        return found
 
     def _wait(self, case: _Case) -> str | None:
         """Where the unit waited for another thread between the accesses."""

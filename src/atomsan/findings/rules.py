@@ -6,7 +6,7 @@ seen makes a suspect. The facts come from the flow graphs of the functions (`acc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -157,8 +157,9 @@ class Rules:
         return None
 
     def _is_validated(self, turn: Turn, unit: Unit, first: Local, last: Local) -> bool:
-        is_guarded = turn.leaves.op == "read" and self._is_guarded(turn, turn.enters.number)
-        if is_guarded and is_compared_before(unit, first, last, self._ties):
+        # a task's step is not interrupted
+        is_alone = self._is_guarded(turn, turn.enters.number) or turn.enters.number in self._around.in_tasks
+        if turn.leaves.op == "read" and is_alone and is_compared_before(unit, first, last, self._ties):
             return True
         if turn.enters.op == "read":
             writers = self._around.writers.get(turn.enters.target, ())
@@ -219,14 +220,19 @@ class Rules:
             return APPENDS
         if all(map(facts.gets, turn.ends)) and not facts.is_pair(unit.graph, unit.first, unit.last):
             return ONE_BY_ONE
-        is_loose = tie is Tie.OWN and not unit.graph.joins(unit.first, unit.last)
-        if is_loose and self._is_around_work(unit):
+        if not self._is_passed(unit) and self._is_around_work(unit):
             return BALANCED
         if facts.is_taken_and_put_back(turn, unit, self._graphs) or self._is_borrowed(turn):
             return TAKEN
         if unit.activation.is_iteration and not self._is_step(turn, unit, tie):
             return ENTRY_LOOP
+        is_loose = tie is Tie.OWN and not unit.graph.joins(unit.first, unit.last)
         return LET_IN if is_loose and self._lets_others_in(turn) else None
+
+    def _is_passed(self, unit: Unit) -> bool:
+        """Whether a value goes from the first node of the unit to the last one, or from both into one."""
+        graph = unit.graph
+        return unit.last in graph.reached(unit.first, explicit=True) or graph.joins(unit.first, unit.last)
 
     def _is_around_work(self, unit: Unit) -> bool:
         """Whether the last access takes back what was counted, or both are in the blocks that count up and down."""
@@ -278,10 +284,10 @@ class Rules:
         """Whether an iteration is one step: a value decides in its own code, or goes from one call into another."""
         if tie is not Tie.FLOW:
             return False
-        if not unit.first_inner and not unit.last_inner:
-            return True
         is_update = unit.first == unit.last and unit.graph.nodes[unit.first].kind == "update"
         is_passed = is_update or unit.last in unit.graph.reached(unit.first, explicit=True)
+        if not unit.first_inner and not unit.last_inner:
+            return is_passed or turn.enters.op == "write"  # a flag may well be looked at twice
         return turn.leaves.op == "read" and is_passed and self._is_given(turn.leaves)
 
     def _is_given(self, step: ShownStep) -> bool:
@@ -397,4 +403,11 @@ class Rules:
 def _is_copied(turn: Turn, unit: Unit, tie: Tie) -> bool:
     """Whether the value that is read from one object is written to the other."""
     is_copy = turn.leaves.op == "read" and turn.enters.op == "write" and tie is Tie.FLOW and not unit.first_inner
-    return is_copy and unit.last in unit.graph.reached(unit.first, explicit=True)
+    reached = unit.graph.reached(unit.first, explicit=True)
+    return is_copy and unit.last in reached and (not unit.last_inner or _is_argument(unit, reached | {unit.first}))
+
+
+def _is_argument(unit: Unit, values: Set[int]) -> bool:
+    """Whether one of these values is an argument of the last call, and not only what is called."""
+    given = unit.graph.nodes[unit.last].facts.get("given")
+    return given is None or any(giving in values for _, giving, *_ in given)

@@ -33,40 +33,53 @@ class Waits:
         self._symbols = symbols
         self._graphs = graphs
         self._called = called
+        self._known: dict[int, list[int]] = {}
 
     def inside(self, function: int, statements: Statements, acquires: Sequence[Acquired] = ()) -> Iterator[str]:
         """The places of waits in statements of a function, and in what these call.
 
         `acquires` is where the lock is taken: to wait for its condition lets it go.
         """
-        for one in (function, *sorted(self._called.below(function, statements))):
+        for one in (function, *sorted(self._waiting & self._called.below(function, statements))):
             graph = self._graphs.of(one)
-            if graph is None:
-                continue
-            for number in self._nodes(one, graph, acquires):
-                if one != function or self._called.is_in(Place(one, number), statements):
+            for number in self._nodes(one):
+                is_inside = one != function or self._called.is_in(Place(one, number), statements)
+                if graph is not None and is_inside and not self._lets_go(one, graph, number, acquires):
                     yield self._shown(one, graph, number)
 
-    def _nodes(self, function: int, graph: FlowGraph, acquires: Sequence[Acquired]) -> Iterator[int]:
+    @cached_property
+    def _waiting(self) -> frozenset[int]:
+        """The functions that may wait."""
+        return frozenset(function for function in range(len(self._symbols.functions)) if self._nodes(function))
+
+    def _nodes(self, function: int) -> list[int]:
         """The nodes of a function that wait."""
+        if function not in self._known:
+            graph = self._graphs.of(function)
+            self._known[function] = [] if graph is None else list(self._found(function, graph))
+        return self._known[function]
+
+    def _found(self, function: int, graph: FlowGraph) -> Iterator[int]:
         names = [called_name(node) for node in graph.nodes]
-        seen = {place.node for place in self._seen if place.function == function}
+        seen = self._seen.get(function, ())
         for number, name in enumerate(names):
-            if self._called.at(Place(function, number)):
-                continue  # what it does is known
             # to join strings is no wait; and the site of a wait may be that of what was before it
             is_named = name in _WAITING and (name != "join" or "start" in names)
             is_call = graph.nodes[number].kind == "call" and not graph.is_async  # a task that sleeps waits for nobody
             is_seen = number in seen and (is_call or name in _MAY_WAIT)
-            if name and (is_named or is_seen) and not self._lets_go(function, graph, number, acquires):
+            # what it does may be known
+            if name and (is_named or is_seen) and not self._called.at(Place(function, number)):
                 yield number
 
     @cached_property
-    def _seen(self) -> frozenset[Place]:
-        """Where threads were seen to wait for others, and not for a lock."""
+    def _seen(self) -> dict[int, set[int]]:
+        """By function: the nodes at which threads were seen to wait for others, and not for a lock."""
         entered = set(map(self._statement, self._places(set[int]().union(*self._around.acquired.values()))))
-        waited = self._places(self._around.waits)
-        return frozenset(place for place in waited if self._statement(place) not in entered)
+        found: dict[int, set[int]] = {}
+        for place in self._places(self._around.waits):
+            if self._statement(place) not in entered:
+                found.setdefault(place.function, set()).add(place.node)
+        return found
 
     def _places(self, sites: Iterable[int]) -> Iterator[Place]:
         known = (self._graphs.place(site) for site in sites if site < len(self._symbols.sites))

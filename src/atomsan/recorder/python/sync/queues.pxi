@@ -42,7 +42,8 @@ cdef void log_put(PyObject *queue, PyObject *item) noexcept:
 cdef void log_got(PyObject *queue, PyObject *item, uint32_t call, bint waited) noexcept:
     """A get changes the queue. One that can wait is also a hand-over, which splits the region that it stands in if the
     item was put since that began (`take_item` of the resolver): behind the access, so that nothing but what was before
-    the wait is in one region with it. One that finds nothing, and did not wait, leaves no trace: it fails in the same step, which is what people do in place of looking first."""
+    the wait is in one region with it. One that finds nothing, and did not wait, leaves no trace: it fails in the same
+    step, which is what people do in place of looking first."""
     cdef uint16_t flags = 0 if waited else FLAG_NO_WAIT
     log_access(RAW_WRITE, queue, call, True)
     record_after(RAW_TAKE, HAND_ITEM, flags, <uintptr_t>queue, <uintptr_t>item, current_site())

@@ -229,6 +229,58 @@ def test_check_then_insert_has_an_idiom(tmp_path: Path) -> None:
     assert "setdefault(key, value) does it in one step" in repair_of(tmp_path, body + THREADS)["hint"]
 
 
+def test_no_idiom_where_the_value_is_worked_out(tmp_path: Path) -> None:
+    """With setdefault it would still be worked out twice."""
+    body = """
+    import threading
+    made = {}
+
+    def work_out(key):
+        return key * 2
+
+    def make(key):
+        if key not in made:
+            made[key] = work_out(key)
+
+    def drop(key):
+        made.pop(key, None)
+
+    def work():
+        for i in range(200):
+            make(i % 3)
+            drop(i % 3)
+    """
+    assert "setdefault" not in repair_of(tmp_path, body + THREADS)["hint"]
+
+
+def test_statements_inside_others_are_not_named_twice(tmp_path: Path) -> None:
+    body = """
+    import threading
+    users = {}
+
+    def show(name):
+        if name in users:
+            return users[name]
+
+    def sweep():
+        for name, age in list(users.items()):
+            if age > 1:
+                del users[name]
+
+    def work():
+        for i in range(100):
+            users[i % 3] = i
+            try:
+                show(i % 3)
+            except KeyError:
+                pass
+            sweep()
+    """
+    repair = repair_of(tmp_path, body + THREADS)
+    lines = [(one["first"], one["last"]) for one in repair["sections"]]
+    assert not [one for one in lines for other in lines if one != other and other[0] <= one[0] and one[1] <= other[1]]
+
+
 def test_tasks_get_a_lock_of_asyncio(tmp_path: Path) -> None:
     body = """
     import asyncio
@@ -384,9 +436,12 @@ def test_size_that_decides_too_is_no_part_of_an_idiom(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("acted", "is_one_key"), [("key", True), ("key + 1", False)])
 def test_idiom_is_for_what_was_looked_for(tmp_path: Path, acted: str, is_one_key: bool) -> None:
     more = f"""
+    class Made:
+        def __init__(self, value): pass
+
     def offer(key):
         if key not in box.table:
-            box.table[{acted}] = turn()
+            box.table[{acted}] = Made(turn())
     """
     repair, _ = staged_repair(tmp_path, "offer(1)", "box.table[1] = 2; box.table[2] = 2", more)
     assert (repair.idiom is not None) is is_one_key

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from atomsan.findings.access_facts import STRUCTURE
 from atomsan.findings.flow_graph import CONTROL, KEY, VALUE
+from atomsan.source.effects import MAKERS
 
 if TYPE_CHECKING:
     from atomsan.findings.finding import ShownStep
@@ -27,11 +28,30 @@ def idiom(
     is_decided = first.op == "read" and last.op == "write" and _is_check(unit.graph, unit.first)
     if is_decided and _is_alone(unit.graph, other) and _is_of_one_key(first, unit) and _is_all(unit):
         operation = last.operation or ""
-        return "setdefault(key, value)" if operation == "__setitem__" else _REMOVALS.get(operation)
+        if operation == "__setitem__":
+            return None if _is_worked_out(unit.graph, unit.last) else "setdefault(key, value)"
+        return _REMOVALS.get(operation)
     is_number = _is_step(one) and other.kind == "read" and unit.graph.leaves(unit.last)
     if is_number and _is_only_writer(first, unit, writers.get(first.target, ()), graphs):
         return "next() of an itertools.count()"
     return None
+
+
+def _is_worked_out(graph: FlowGraph, write: int) -> bool:
+    """Whether what is written comes from a call that would still be made twice; a new object is cheap."""
+    seen = {write}
+    waiting = [write]
+    while waiting:
+        sources = {edge.to for edge in graph.into[waiting.pop()] if edge.how == VALUE} - seen
+        seen |= sources
+        waiting += (one for one in sources if graph.nodes[one].passes_on)
+    calls = (graph.nodes[one] for one in seen if graph.nodes[one].kind == "call" and not graph.nodes[one].passes_on)
+    return not all(map(_makes_object, calls))
+
+
+def _makes_object(node: Node) -> bool:
+    name = str(node.facts.get("name", ""))
+    return name.lstrip("_")[:1].isupper() or name in MAKERS
 
 
 def _is_check(graph: FlowGraph, number: int) -> bool:

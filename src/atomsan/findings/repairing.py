@@ -335,12 +335,14 @@ class Repairs:
         return False
 
     def _others(self, case: _Case, lock: str | None) -> Iterator[_Part]:
-        """The statements of others that use the data without the lock."""
+        """The statements of others that use the data without the lock, the outermost of those inside each other."""
+        found: list[_Part] = []
         for group in self._groups(case, lock):
             graph = self._graphs.of(group.function)
-            found = statements_around(graph, group.nodes) if graph else None
-            if found:
-                yield _Part(group.function, found)
+            statements = statements_around(graph, group.nodes) if graph else None
+            if statements:
+                found.append(_Part(group.function, statements))
+        yield from (one for one in found if not any(_is_part_of(one, other) for other in found))
 
     def _is_inside(self, case: _Case, group: _Group) -> bool:
         """Whether a function that has to take the lock is called by the unit's statements, or calls the unit."""
@@ -548,6 +550,14 @@ class _Group:
     function: int
     nodes: list[int]
     around: Sequence[Activation]
+
+
+def _is_part_of(one: _Part, other: _Part) -> bool:
+    """Whether some statements are inside others of the same function, and not all of them."""
+    is_inside = other.statements.has_line(one.statements.first_line) and other.statements.has_line(
+        one.statements.last_line
+    )
+    return one.function == other.function and one.statements != other.statements and is_inside
 
 
 def _ends(case: _Case) -> tuple[ShownStep, ShownStep]:

@@ -467,10 +467,10 @@ ASKED_AGAIN = "if left and is_any(): turn(); return take(left - 1)\n    return l
 @pytest.mark.parametrize(
     ("body", "reason"),
     [
-        (ASKED_AGAIN, reasons.ITERATIONS),
+        (ASKED_AGAIN, reasons.RECURSIVE),
         (
             "if not left: return 0\n    if is_any(): print(end='')\n    turn()\n    return take(left - 1)",
-            reasons.ITERATIONS,
+            reasons.RECURSIVE,
         ),
         # the call does something else by the answer
         ("if more and not is_any(): turn(); take(left, False)\n    elif not more: box.set(9)", FOUND),

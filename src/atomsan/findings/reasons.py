@@ -38,7 +38,7 @@ CHECKED_AGAIN = _note(
 KEPT = _note("what others did in between cannot change what the value read first has decided")
 HANDED_OUT = _note("a queue leaves open who takes which item, and nothing but one item was taken from it")
 ITERATIONS = _note(
-    "the two accesses are in different rounds of a loop or a recursion, and nothing is carried from one to the other"
+    "the two accesses are in different iterations of a loop, and nothing is carried from one to the other"
 )
 
 # ---- idioms, guesses, and limits of what was seen
@@ -56,6 +56,9 @@ PHASES = _suspect("one literal is written after the other, and others only compa
 APPENDS = _suspect("others append or put between two appends or puts of one unit: that may be meant so")
 ONE_BY_ONE = _suspect("items are taken from a queue one by one, and nothing shows that two of them belong together")
 PICKED = _suspect("what is put meanwhile may come out first, which such a queue is for")
+RECURSIVE = _suspect(
+    "a recursive call does again what was done before: only whether there is such a call, and with what, may rest on it"
+)
 TAKEN = _suspect("what was taken out is put back or marked: meanwhile others may be meant to see it gone")
 ENTRY_LOOP = _suspect(
     "both are in one iteration of a thread's main loop, which may be several steps, and no value goes between them"

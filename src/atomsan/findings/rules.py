@@ -34,6 +34,7 @@ from atomsan.findings.reasons import (
     ONE_BY_ONE,
     OVERWRITTEN,
     PHASES,
+    RECURSIVE,
     SAME_LITERAL,
     SHOWN,
     TAKEN,
@@ -207,6 +208,8 @@ class Rules:
     def _doubt(self, turn: Turn, unit: Unit, tie: Tie) -> Reason | None:
         if tie is Tie.NONE:
             return NO_FLOW
+        if tie is Tie.DEEPER:
+            return RECURSIVE
         if tie is Tie.COLLECTED:
             return COLLECTED
         if tie is Tie.SHOWN:

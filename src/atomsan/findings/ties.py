@@ -35,6 +35,8 @@ class Tie(StrEnum):
     OWN = "own"
     COLLECTED = "collected"
     """In different iterations, whose results are collected."""
+    DEEPER = "deeper"
+    """At the same place in a recursive call, and no value goes there from the first."""
     APART = "apart"
     """In different iterations, and nothing is carried from one to the other."""
     NONE = "none"
@@ -147,7 +149,7 @@ class Ties:
                 return Tie.JOINT
             if unit.graph.joins_in_call(unit.first, unit.last):
                 return Tie.SHOWN
-        return Tie.APART if self._is_deeper(unit, last) else Tie.NONE
+        return Tie.DEEPER if self._is_deeper(unit, last) else Tie.NONE
 
     def _tie_around(self, unit: Unit, loop: int, last: Local) -> Tie:
         """How accesses in different iterations are tied: by what is carried from one to the other."""
@@ -177,7 +179,7 @@ class Ties:
     def _is_deeper(self, unit: Unit, last: Local) -> bool:
         """Whether the last access is at the place of the first in a recursive call of the unit's function.
 
-        As with a loop's condition: that there is one more round ties nothing, for the round asks by itself.
+        As with a loop's condition: that there is one more round is a weak tie, for the round asks by itself.
         """
         sites = [*(one.called_at for one in unit.last_inner[1:]), last.site]
         rounds = [

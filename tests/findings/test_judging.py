@@ -600,6 +600,15 @@ def test_store_in_own_code_if_nobody_came_in_between(condition: str, reason: Rea
     assert strongest(tmp_path, Case(unit, "with box.lock:\n    box.x += 5\n    box.y += 1")) == {reason}
 
 
+# ---- what is claimed decides nothing
+
+
+@pytest.mark.parametrize(("claim", "reason"), [("assert n >= 0", reasons.NO_FLOW), ("if n < 0: return", FOUND)])
+def test_assertion_ties_nothing(claim: str, reason: Reason, tmp_path: Path) -> None:
+    unit = f"n = box.get()\n{claim}\nturn()\nbox.set(5)"
+    assert strongest(tmp_path, Case(unit, "box.set(7)")) == {reason}
+
+
 # ---- a gauge: up, something else, and down again
 
 

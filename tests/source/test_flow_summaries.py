@@ -43,7 +43,7 @@ FLOWS: dict[str, tuple[str, list[str]]] = {
         "self.a v ?.a is None", "?.a is None c raise", "?.a is None c self.b=",
     ]),
     "an assertion": ("assert self.a > 0\nself.b = 1", [
-        "self.a v self.a > 0", "self.a > 0 v ?.a > 0", "?.a > 0 c self.b=",
+        "self.a v self.a > 0", "self.a > 0 v ?.a > 0",
     ]),
     "nested conditions": ("if self.a is p:\n    if self.c is p:\n        self.b = 1", [
         "self.a v ?#1 is .a", "?#1 is .a c self.c", "?#1 is .a c ?#1 is .c", "self.c v ?#1 is .c",

@@ -226,11 +226,11 @@ class StatementFlow(ExpressionFlow):
         self.merge(ends or [self.variables], control, since)
 
     def _assert(self, node: ast.Assert) -> None:
+        """What is claimed decides on nothing behind it: it holds in a program that is right."""
         control = self.condition(node.test, self.statement, node)
         if node.msg is not None:
             with self.under(control, (self.statement, 1)):
                 self.value(node.msg)
-        self.control = control
 
     def _match(self, node: ast.Match) -> None:
         marks = self._marks()

@@ -92,6 +92,19 @@ def is_unused(step: ShownStep, graphs: FlowGraphs) -> bool:
     return known.node.kind == "read" and not known.graph.is_used(known.number)
 
 
+def looks(site: int, graphs: FlowGraphs) -> bool:
+    """Whether a value is read there to be used, and not only to be changed."""
+    place = graphs.place(site)
+    graph = graphs.of(place.function) if place else None
+    if graph is None or place is None or graph.nodes[place.node].kind != "read":
+        return False
+    return any(not _is_update(graph.nodes[use]) for use in graph.uses(place.node))
+
+
+def _is_update(node: Node) -> bool:
+    return node.kind == "update" or (node.kind == "write" and node.facts.get("value") == "update")
+
+
 def sum_of(one: ShownStep, other: ShownStep, graphs: FlowGraphs, writers: Iterable[int] = ()) -> Reason | None:
     """Whether both are steps of updates that add or subtract, and if so of numbers.
 
@@ -127,7 +140,7 @@ def _update(step: ShownStep, graphs: FlowGraphs) -> Node | None:
         return None
     graph, number = known
     node = known.node
-    if node.kind == "update" or (node.kind == "write" and node.facts.get("value") == "update"):
+    if _is_update(node):
         return node
     if node.kind != "read":
         return None

@@ -120,7 +120,8 @@ def _judged(violations: Violations, evidence: Evidence, is_ours: Callable[[str],
             return _placed(_with(finding, reason, evidence), around)
         if finding.region in on_data:
             return None
-        return _placed(_with(finding, NOBODY if finding.kind == "cycle" else ORDER_ONLY, evidence), around)
+        is_in_doubt = finding.kind == "cycle" and bool(on_data)
+        return _placed(_with(finding, NOBODY if is_in_doubt else ORDER_ONLY, evidence), around)
 
     return [[known for finding in source if (known := judged(finding))] for source in violations.sources]
 

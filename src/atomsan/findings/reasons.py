@@ -75,6 +75,9 @@ CHECKED_UNLOCKED = _suspect(
 CHECKED_AND_COUNTED = _suspect(
     "the same condition is checked again under the lock, but something is counted or answered by the first check alone"
 )
+OTHER_WAYS = _suspect(
+    "the order of these two accesses tells nothing, but others look at the data too, or order the transactions"
+)
 BALANCED = _suspect(
     "a number is added and later subtracted again: others may be meant to see it in between, as with a gauge"
 )

@@ -32,6 +32,7 @@ from atomsan.findings.reasons import (
     LET_IN,
     NO_FLOW,
     ONE_BY_ONE,
+    OTHER_WAYS,
     OVERWRITTEN,
     PHASES,
     RECURSIVE,
@@ -76,10 +77,25 @@ class Rules:
         is_torn = any(facts.is_torn(turn, self._graphs) for turn in at_turns)
         for one, other in conflicts(finding):
             if reason := self._of_edge(one, other, is_torn=is_torn):
-                yield reason
+                yield OTHER_WAYS if reason.level == "note" and self._may_close_elsewhere(finding, one) else reason
         for turn in at_turns:
             if reason := self._of_turn(turn):
                 yield reason
+
+    def _may_close_elsewhere(self, finding: Finding, step: ShownStep) -> bool:
+        """Whether transactions may be ordered in a way that was not looked at, if a pair of accesses orders nothing.
+
+        All turns of one transaction and another are looked at, but of longer ways back to it only some, as
+        of cycles that no transaction alone is to blame for; and a third thread may tell what these two cannot.
+        """
+        symbols = self._around.symbols
+        if finding.kind == "cycle" or len({one.owner for one in finding.witness}) > 2 or symbols is None:
+            return True
+        threads = {one.thread for one in finding.witness}
+        return any(
+            symbols.threads[access.thread] not in threads and facts.looks(access.site, self._graphs)
+            for access in self._around.accesses.get(step.target, ())
+        )
 
     # ---- edges: does one access order the other?
 

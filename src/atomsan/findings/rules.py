@@ -24,6 +24,7 @@ from atomsan.findings.reasons import (
     CHECKED_PART,
     CHECKED_UNLOCKED,
     COLLECTED,
+    COMMUTES,
     ENTRY_LOOP,
     FORGOTTEN,
     HANDED_OUT,
@@ -77,21 +78,24 @@ class Rules:
         is_torn = any(facts.is_torn(turn, self._graphs) for turn in at_turns)
         for one, other in conflicts(finding):
             if reason := self._of_edge(one, other, is_torn=is_torn):
-                yield OTHER_WAYS if reason.level == "note" and self._may_close_elsewhere(finding, one) else reason
+                is_doubtful = reason.level == "note" and self._may_close_elsewhere(finding, one, reason)
+                yield OTHER_WAYS if is_doubtful else reason
         for turn in at_turns:
             if reason := self._of_turn(turn):
                 yield reason
 
-    def _may_close_elsewhere(self, finding: Finding, step: ShownStep) -> bool:
+    def _may_close_elsewhere(self, finding: Finding, step: ShownStep, reason: Reason) -> bool:
         """Whether transactions may be ordered in a way that was not looked at, if a pair of accesses orders nothing.
 
-        All turns of one transaction and another are looked at, but of longer ways back to it only some, as
-        of cycles that no transaction alone is to blame for; and a third thread may tell what these two cannot.
+        All turns between two threads are looked at, but of ways through a third one only some, as of cycles that no
+        transaction alone is to blame for; and a third thread that looks may tell what these two cannot. What commutes
+        in a container is of different elements, which are locations of their own.
         """
         symbols = self._around.symbols
-        if finding.kind == "cycle" or len({one.owner for one in finding.witness}) > 2 or symbols is None:
-            return True
         threads = {one.thread for one in finding.witness}
+        is_longer = len(threads) > 2 or finding.kind == "cycle"
+        if symbols is None or (is_longer and reason != COMMUTES):
+            return True
         return any(
             symbols.threads[access.thread] not in threads and facts.looks(access.site, self._graphs)
             for access in self._around.accesses.get(step.target, ())

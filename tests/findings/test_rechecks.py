@@ -564,6 +564,15 @@ def test_hits_and_misses_may_be_counted_in_a_helper(tmp_path: Path) -> None:
     assert whys(tmp_path, LOOKED_UP, CACHE) == {reasons.CHECKED_AND_COUNTED.why}
 
 
+def test_count_may_be_spelled_out(tmp_path: Path) -> None:
+    body = (
+        FIRST + "        if box.made is None:\n            box.made = 3\n        else:\n            box.x = box.x + 1"
+    )
+    spelled = whys(tmp_path, "other_box.x = work()", function(body))
+    assert spelled == whys(tmp_path, "other_box.x = work()", function(body.replace("box.x = box.x + 1", "box.x += 1")))
+    assert None not in spelled
+
+
 def test_what_is_counted_in_a_helper_must_be_a_count(tmp_path: Path) -> None:
     other = CACHE.replace('["hits" if value is not None else "misses"] += 1', '["hits"] = value is None')
     assert None in whys(tmp_path, LOOKED_UP, other)

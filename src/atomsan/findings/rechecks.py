@@ -199,7 +199,7 @@ class Rechecks:
             return False
         decided = [graph.nodes[edge.to] for edge in graph.edges[condition] if edge.how == CONTROL]
         return all(
-            node.passes_on or (node.kind == "update" and not self._is_change(node))
+            node.passes_on or (node.kind in ("write", "update") and not self._is_change(node))
             for node in decided
             if node.kind != "cond"
         )
@@ -435,5 +435,6 @@ def _is_change(node: Node) -> bool:
 
 
 def _is_more_than_a_count(node: Node) -> bool:
-    is_count = node.kind == "update" and node.facts.get("operator") in ("+", "-")
+    is_update = node.kind == "update" or node.facts.get("value") == "update"
+    is_count = is_update and node.facts.get("operator") in ("+", "-")
     return _is_change(node) and not (is_count and node.facts.get("operand") == "number")

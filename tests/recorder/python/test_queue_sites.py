@@ -9,7 +9,7 @@ from atomsan.trace.events import Op
 from recorder.running import recorded
 
 PROGRAM = """
-    import asyncio, queue
+    import asyncio, ctypes, queue
     import library
 
     class Box:
@@ -41,6 +41,9 @@ PROGRAM = """
     use(stacked)
     pass_on(ordered)
     asyncio.run(tasks())
+    # what one thread alone used, and what is gone before its log was read, may be left out
+    for jobs in (ordered, simple, stacked, later):
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(jobs))
 """
 USED = [(12, "put"), (13, "put_nowait"), (15, None), (16, "get"), (17, "get_nowait")]
 EXPECTED = {

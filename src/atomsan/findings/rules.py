@@ -343,7 +343,7 @@ class Rules:
         one, other = turn.ends
         if one.op == "read" and facts.empties(other, self._graphs):
             is_element = other.operation == "clear" and one.object == other.object
-            return (one.target == other.target or is_element) and self._ties.is_kept(unit, first, is_first=True)
+            return (one.target == other.target or is_element) and self._ties.is_kept(unit, first)
         is_read_back = one.target == other.target and other.op == "read" and facts.writes_value(one, self._graphs)
         return is_read_back and self._is_given_away(unit, last, other.target)
 

@@ -213,11 +213,11 @@ class Ties:
             place, passed = self.graphs.place(inner[depth].called_at), frozenset()
         return True
 
-    def is_kept(self, unit: Unit, access: Local, *, is_first: bool) -> bool:
-        """Whether the value that an access of the unit gives is itself stored, passed on or returned by the unit."""
-        inner, node = (unit.first_inner, unit.first) if is_first else (unit.last_inner, unit.last)
-        reached = (unit.graph.nodes[one] for one in unit.graph.reached(node, explicit=True))
-        return self.is_given(access, inner) and any(one.kind in EFFECTS and not one.passes_on for one in reached)
+    def is_kept(self, unit: Unit, first: Local) -> bool:
+        """Whether the value of the unit's first access is itself stored, passed on or returned by the unit."""
+        reached = (unit.graph.nodes[one] for one in unit.graph.reached(unit.first, explicit=True))
+        is_used = any(one.kind in EFFECTS and not one.passes_on for one in reached)
+        return is_used and self.is_given(first, unit.first_inner)
 
     def is_given(self, access: Local, inner: Sequence[Activation]) -> bool:
         """Whether the value that an access gives comes itself out of all activations that it is in, below the unit."""

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import random
+import subprocess
+import sys
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
@@ -60,6 +64,16 @@ def test_same_seed_gives_the_same_case() -> None:
         first, second = case_of(seed), case_of(seed)
         assert first == second
         assert written(first.program, first.spelled) == written(second.program, second.spelled)
+
+
+def test_same_seed_gives_the_same_case_in_every_process() -> None:
+    code = "from generated.cases import case_of; print([case_of(seed).truth.schedule for seed in range(140, 190)])"
+    said = set()
+    for hashes in ("1", "2"):
+        environment = {**os.environ, "PYTHONHASHSEED": hashes, "PYTHONPATH": str(Path(__file__).parent.parent)}
+        done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+        said.add(done.stdout)
+    assert len(said) == 1
 
 
 # --- Python and the reference interpreter agree -----------------------------------------------------------------------

@@ -90,7 +90,7 @@ class Interleavings:
         assert all(violated for _, violated in harmful), "an interleaving without a cycle has an outcome of its own"
         violated = [ending for ending in endings if ending[1]]
         verdict, wanted = (HARMFUL, harmful) if harmful else (BENIGN, violated) if violated else (ATOMIC, [*endings])
-        ending = source.choice(sorted(wanted, key=repr))
+        ending = source.choice(sorted(wanted, key=_in_order))
         return Truth(verdict, self.schedule(root, ending, source), ending[0], len(self._endings), serial)
 
     def root(self) -> Node:
@@ -194,6 +194,15 @@ class Interleavings:
 
 def outcome(state: State) -> Outcome:
     return state.data, tuple(place.results for place in state.places)
+
+
+def _in_order(value: object) -> str:
+    """A text that is the same in every process: that of a set depends on the hashes of its texts."""
+    if isinstance(value, frozenset):
+        return f"{{{', '.join(sorted(map(_in_order, value)))}}}"
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_in_order, value))})"
+    return repr(value)
 
 
 def _ordered(after: int, before: int, unit: int) -> int:

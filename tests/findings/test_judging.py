@@ -85,6 +85,8 @@ def some():
 """
 PUTS = "jobs.put(1)\nturn()\njobs.put(2)"
 
+ENTER = "def enter(k):\n    is_new = k not in box.names\n    turn()\n    if is_new: box.names.add(k)"
+
 NOTES = {
     "commutes: other keys come and go": (
         Case("box.table[1] = 1\nturn()\ndel box.table[1]", "box.table[2] = 2\ndel box.table[2]"),
@@ -113,6 +115,14 @@ NOTES = {
     ),
     "same literal: a flag is set once more": (
         Case("if not box.x:\n    turn()\n    box.x = True", "box.x = True"),
+        reasons.SAME_LITERAL,
+    ),
+    "same literal: an element is added once more": (
+        Case("is_new = 'a' not in box.names\nturn()\nif is_new: box.names.add('a')", "box.names.add('a')"),
+        reasons.SAME_LITERAL,
+    ),
+    "same literal: an element is added once more, by a function": (
+        Case("enter('a')", "enter('a')", ENTER),
         reasons.SAME_LITERAL,
     ),
     "same literal: written twice": (Case("box.x = 1\nturn()\nbox.x = 1", "other_box.y = box.x"), reasons.SAME_LITERAL),
@@ -186,6 +196,10 @@ NEIGHBOURS = {
     "unused: what was read is kept": Case("n = box.x\nturn()\nbox.y = n", "box.x = 1\nn = box.y\nother_box.y = n"),
     "same literal: both do more than to set the flag": Case(
         "if not box.x:\n    turn()\n    box.x = True\n    box.y += 1", "if not box.x:\n    box.x = True\n    box.y += 1"
+    ),
+    "same literal: more than an element is added": Case("enter('a')", "enter('a')", ENTER + "; box.y = k"),
+    "same literal: whether an element was added is told": Case(
+        "other_box.y = enter('a')", "other_box.x = enter('a')", ENTER + "; return True"
     ),
     "same literal: two literals": Case("box.x = 1\nturn()\nbox.x = 2", "other_box.y = box.x"),
     "overwritten: by what was read before": Case("n = box.x\nturn()\nbox.x = n", "box.x = 3"),

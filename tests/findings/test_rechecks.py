@@ -45,7 +45,20 @@ AGAIN = {reasons.CHECKED_AGAIN.why}
 RESULTS = {
     "is returned": "        if box.made is None:\n            return box.y",
     "is returned at the end": "        if box.made is not None:\n            return box.made\n        box.made = 3\n"
-    "    return box.made",
+    "return box.made",
+    "the value is returned either way": "        value = box.made\n        if value is None:\n"
+    "            value = box.made = 3\n        return value\nreturn box.made",
+    "nothing is returned either way": "        y = box.y\n        if box.made is None:\n            box.made = y + 1",
+    "no is returned either way": "        if box.made is None:\n            box.made = 3\n"
+    "            return True\nreturn False",
+}
+TOLD = {
+    "what is there if the later check fails, else nothing": "        if box.made is not None:\n"
+    "            return box.made\n        box.made = 3\n    return box.made",
+    "another location": "        if box.made is None:\n            box.made = 3\n        return box.y",
+    "another location, at the end": "        y = box.y\n        if box.made is None:\n            box.made = 3\n"
+    "else:\n    y = None\nreturn y",
+    "yes, though nothing was done": "        if box.made is None:\n            box.made = 3\n    return True",
 }
 OTHER_RESULTS = {
     "another is returned": "        if box.made is None:\n            return box.y\n        return -1",
@@ -60,6 +73,12 @@ FIRST = "if box.made is None:\n    turn()\n    with box.lock:\n"
 @pytest.mark.parametrize("name", RESULTS)
 def test_result_rests_on_the_later_check(name: str, tmp_path: Path) -> None:
     assert whys(tmp_path, "other_box.x = work()", function(FIRST + RESULTS[name])) == AGAIN
+
+
+@pytest.mark.parametrize("name", TOLD)
+def test_what_is_returned_tells_which_check_has_failed(name: str, tmp_path: Path) -> None:
+    found = whys(tmp_path, "other_box.x = work()", function(FIRST + TOLD[name]))
+    assert found == {reasons.CHECKED_AND_COUNTED.why}
 
 
 @pytest.mark.parametrize("name", OTHER_RESULTS)
@@ -615,7 +634,7 @@ def test_time_in_a_check(first: str, then: str, why: str | None, tmp_path: Path)
 @pytest.mark.parametrize(
     ("then", "why"),
     [
-        ("until < time.monotonic()", reasons.CHECKED_PART.why),
+        ("until < time.monotonic()", reasons.CHECKED_ALIKE.why),
         ("until is not None", None),
         ("value == 'old'", None),
     ],
@@ -632,3 +651,89 @@ if until < time.monotonic():
 """
     report = staged(tmp_path, unit, RENEWED, LEASE)
     assert {one.why for one in (*report.findings, *report.suspects)} == {why}
+
+
+JOINED = "        if {}:\n            box.made = 3"
+SAME = {
+    "the last part is not looked at any more": ("box.made is None and box.y < 3", "box.made is None and box.y < 3"),
+    "by or": ("box.made is None or box.y < 3", "box.made is None or box.y < 3"),
+    "by or, with a local": ("(y := box.y) < 3 or box.made is None", "(z := box.y) < 3 or box.made is None"),
+    "in a function": ("is_free()", "is_free()"),
+    "in a function, and more": ("is_free() or box.x", "is_free() or box.x"),
+}
+NOT_SAME = {
+    "a weaker part": ("box.made is None and box.y < 3", "box.made is None and box.y < 9"),
+    "another part": ("box.made is None or box.y < 3", "box.made is None or box.x < 3"),
+    "one part is missing": ("box.made is None or box.y < 3", "box.made is None"),
+    "the other way": ("box.made is None and box.y < 3", "box.made is None or box.y < 3"),
+    "another function": ("is_free() and not box.x", "is_open() and not box.x"),
+}
+FREE = """
+def is_free():
+    return box.made is None or box.y < 3
+
+def is_open():
+    return box.made is None or box.y < 9
+"""
+
+
+@pytest.mark.parametrize("name", SAME)
+def test_condition_of_several_parts_is_checked_again(name: str, tmp_path: Path) -> None:
+    first, then = SAME[name]
+    body = FIRST.replace("box.made is None", first) + JOINED.format(then)
+    assert None not in whys(tmp_path, "work()", FREE + function(body))
+
+
+@pytest.mark.parametrize("name", NOT_SAME)
+def test_other_condition_of_several_parts_is_found(name: str, tmp_path: Path) -> None:
+    first, then = NOT_SAME[name]
+    body = FIRST.replace("box.made is None", first) + JOINED.format(then)
+    assert None in whys(tmp_path, "work()", FREE + function(body))
+
+
+@pytest.mark.parametrize("more", ["\n        box.x = 3", "\n        return box.y\n    return None"])
+def test_condition_of_several_parts_decides_on_more(more: str, tmp_path: Path) -> None:
+    test = "box.made is None or box.y < 3"
+    body = FIRST.replace("box.made is None", test) + JOINED.format(test) + more
+    assert None in whys(tmp_path, "other_box.x = work()", function(body))
+
+
+GIVEN = {
+    "captured": "value = box.made\ndef fill():\n    {}\nturn()\nrun(fill)",
+    "captured by a lambda": "value = box.made\nturn()\nrun(lambda: fill(value))",
+    "by default": "value = box.made\ndef fill(value=value):\n    {}\nturn()\nfill()",
+    "to a generator": "def fill(value):\n    {}\n    yield\nvalue = box.made\nturn()\nlist(fill(value))",
+    "by a library": "def fill(value):\n    {}\nvalue = box.made\nturn()\nlist(map(fill, (value,)))",
+}
+FILL = """
+def run(action):
+    return action()
+
+def fill(value):
+    if value is None:
+        with box.lock:
+            if box.made is None:
+                box.made = 3
+"""
+INSIDE = "    if {}:\n        with box.lock:\n            if box.made is None:\n                box.made = {}"
+
+
+@pytest.mark.parametrize("name", GIVEN)
+def test_value_is_given_and_checked_again(name: str, tmp_path: Path) -> None:
+    body = GIVEN[name].format(INSIDE.format("value is None", "3").strip())
+    assert None not in whys(tmp_path, "work()", FILL + function(body))
+
+
+@pytest.mark.parametrize("name", [name for name in GIVEN if "{}" in GIVEN[name]])
+@pytest.mark.parametrize(
+    ("first", "stored"),
+    [("value != 5", "3"), ("value is None", "value"), ("not value or box.x", "3"), ("True", "value")],
+)
+def test_value_is_given_and_used_otherwise(name: str, first: str, stored: str, tmp_path: Path) -> None:
+    body = GIVEN[name].format(INSIDE.format(first, stored).strip())
+    assert None in whys(tmp_path, "work()", FILL + function(body))
+
+
+def test_value_is_given_and_also_used(tmp_path: Path) -> None:
+    body = GIVEN["captured"].format(INSIDE.format("value is None", "3").strip()) + "\nbox.x = value"
+    assert None in whys(tmp_path, "work()", FILL + function(body))

@@ -7,6 +7,7 @@ import random
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import takewhile
 from pathlib import Path
 
 import pytest
@@ -148,7 +149,7 @@ def test_held_locks_agree_with_counting_in_any_batch_size(size: int) -> None:
 @pytest.mark.parametrize("size", [1, 2, 7, 1000])
 def test_what_a_thread_does_between_two_accesses_is_found_in_any_batch_size(size: int) -> None:
     rng = random.Random(size)
-    found = 0
+    found = followed = 0
     for _ in range(300):
         builder = TraceBuilder()
         for step in random_steps(rng, locks=3, events=60):
@@ -167,11 +168,20 @@ def test_what_a_thread_does_between_two_accesses_is_found_in_any_batch_size(size
             between = around.between[pair]
             assert [op for op, _, _ in between.rows()] == [events[i].op for i in own]
             assert [read.event for read in between.reads] == again[:MOST_READS]
+            following = takewhile(
+                lambda event: event[1].op != Op.RELEASE,
+                ((i, event) for i, event in enumerate(events) if event.thread == thread and i > pair.last),
+            )
+            after = [i for i, event in following if event[:3] == (thread, Op.READ, location)]
+            is_read = events[pair.last].op == Op.READ
+            assert [read.event for read in between.reads_after] == (after[:MOST_READS] if is_read else [])
+            followed += len(between.reads_after)
             held = held_by_counting(trace)
-            for read in between.reads:
+            for read in (*between.reads, *between.reads_after):
                 assert tuple(hold.lock for hold in around.holds[read.event]) == held[read.event]
             found += len(again)
     assert found > 100
+    assert followed > 100
 
 
 def random_pairs(rng: random.Random, trace: Trace) -> list[Pair]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from atomsan.findings.decisions import Part
-from atomsan.findings.flow_graph import KEY, LEAVING, FlowGraph, FlowGraphs, Node
+from atomsan.findings.flow_graph import KEY, LEAVING, VALUE, FlowGraph, FlowGraphs, Node
 from atomsan.findings.reasons import ADDED, COMMUTES, OPERANDS, PICKED, SUMS, Reason
 from atomsan.findings.rechecks import exits
 from atomsan.source.effects import MAKES_KEY, commute, commute_on_element
@@ -198,27 +198,35 @@ def writes_same_literal(turn: Turn, graphs: FlowGraphs) -> bool:
 
 
 def is_idempotent(turn: Turn, graphs: FlowGraphs) -> bool:
-    """Whether a look only decides to write a literal that the others wrote too: `if not done: done = True`."""
+    """Whether a look only decides to write what the others wrote too: `if not done: done = True`."""
     known = _known(turn.leaves, graphs)
-    literal = _literal(turn.enters, graphs)
-    if known is None or not literal or known.node.kind != "read" or not _overwrites(turn.enters):
+    written = _what_is_there_then(turn.enters, graphs)
+    if known is None or not written or known.node.kind != "read":
         return False
     writes = [step for step in (turn.before, turn.after) if step.op == "write"]
-    if not writes or any(_literal(step, graphs) != literal for step in writes):
+    if not writes or any(_what_is_there_then(step, graphs) != written for step in writes):
         return False
-    is_one = len({step.target for step in (*turn.ends, *writes)}) == 1 and all(map(_overwrites, writes))
+    is_one = len({step.target for step in (*turn.ends, *writes)}) == 1
     return is_one and all(_is_harmless(known.graph, one) for one in known.graph.reached(known.number))
 
 
+def _what_is_there_then(step: ShownStep, graphs: FlowGraphs) -> str | None:
+    """What a location has after a write, whatever it had before: a literal, or an element that was added to a set."""
+    if step.op == "write" and step.operation == "add" and step.field == ELEMENT:
+        return "added"
+    return _literal(step, graphs) if _overwrites(step) else None
+
+
 def _is_harmless(graph: FlowGraph, number: int) -> bool:
-    """Whether a node that rests on a look does nothing but to write a literal, and always to the same place.
+    """Whether a node that rests on a look does nothing but to write something, always the same and to the same place.
 
     Whether others write something else there is a question of its own.
     """
     node = graph.nodes[number]
-    is_fixed = not any(edge.how == KEY for edge in graph.into[number])
-    is_write = node.kind == "write" and node.facts.get("value") == "literal" and is_fixed
-    return is_write or node.kind == "cond" or node.passes_on
+    given = (graph.nodes[edge.to] for edge in graph.into[number] if edge.how in (KEY, VALUE))
+    is_fixed = all(one.kind == "param" for one in given)
+    is_same = node.facts.get("value") == "literal" or node.facts.get("op") == "add"
+    return (node.kind == "write" and is_same and is_fixed) or node.kind == "cond" or node.passes_on
 
 
 def is_phase(turn: Turn, graphs: FlowGraphs) -> bool:

@@ -81,6 +81,8 @@ class FlowGraph:
         """Whether it is of a coroutine or an asynchronous generator."""
         self.is_context = bool(content.get("context"))
         """Whether it is of a generator that is made a context manager."""
+        self.falls_through = not content.get("ends")
+        """Whether its end may be come to, where it returns nothing by itself."""
         self._edges = content.get("edges", ())
 
     @cached_property
@@ -222,6 +224,10 @@ class FlowGraph:
                             waiting.append(edge.to)
             reached.append(found)
         return [self.nodes[node] for node in reached[0] & reached[1]]
+
+    def goes_to(self, node: int) -> set[int]:
+        """Where the value of a node goes directly, but not as an object that something is done to."""
+        return {edge.to for edge in self.edges[node] if edge.how in (VALUE, KEY)}
 
     def uses(self, node: int) -> set[int]:
         """Where the value of a node goes, through operators: into conditions, writes, calls, results."""

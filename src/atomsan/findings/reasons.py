@@ -84,8 +84,8 @@ BALANCED = _suspect(
 CHECKED_OTHERWISE = _suspect(
     "the first check is for None, and the one under the lock for anything that is as good as nothing"
 )
-CHECKED_PART = _suspect(
-    "a part of what was read is checked again under the lock, by a condition that is written in the same way"
+CHECKED_ALIKE = _suspect(
+    "it is checked again under the lock: by a condition that is written in the same way, which is all that is known"
 )
 
 # Of what is among the suspects as long as nobody knows better.

@@ -75,12 +75,12 @@ class _Check(NamedTuple):
 
 
 class Rechecks:
-    """With `may_count`, whichever check it rests on, a number may be added to something, or yes or no be answered: that
-    is no proof any more."""
+    """With `may_count`, whichever check it rests on, a number may be added to something, or an answer be given: that is
+    no proof any more."""
 
     def __init__(self, graphs: FlowGraphs, *, may_count: bool = False) -> None:
         self._graphs = graphs
-        self._answers = _ANSWERS if may_count else frozenset()
+        self._may_count = may_count
         self._is_change = _is_more_than_a_count if may_count else _is_change
 
     def is_checked_again(self, first: Local, later: Local) -> bool:
@@ -125,6 +125,73 @@ class Rechecks:
             and not self._does_more(level, use, checks)
             for use in uses
         )
+
+    def is_written_again(self, first: Local, later: Local) -> bool:
+        """Whether what was read first only decides by a condition of several parts, which the later read is in again.
+
+        That it is the same condition is known by how it is written only. The parts may be in a function that is called.
+        """
+        common = next((one for one in reversed(first.around) if any(map(one.goes_on_in, later.around))), None)
+        graph = self._graphs.of(common.function) if common else None
+        if common is None or graph is None or not self._is_only_given(first, common):
+            return False
+        node, end = (self._lead(common, one.around, one.site) for one in (first, later))
+        if node is None or end is None or node == end:
+            return False
+        level = _Level(common, graph, node, end)
+        uses = [use for use in graph.uses(node) if not _is_passed_over(graph, use, end)]
+        is_called = not common.goes_on_in(first.around[-1])
+        again = {use for use in graph.uses(end) if _is_whole(graph.nodes[use], is_joined=not is_called)}
+        checks = {(common.function or 0, use) for use in again}
+        forms = {graph.nodes[use].facts.get("form") for use in again}
+        whole = [use for use in uses if "joins" not in graph.nodes[use].facts]
+        return bool(whole) and all(
+            _is_whole(graph.nodes[use], is_joined=not is_called)
+            and graph.nodes[use].facts["form"] in forms
+            and not self._does_more(level, use, checks)
+            and not self._tells(level, use, checks)
+            for use in whole
+        )
+
+    def is_given_and_checked_again(self, first: Local, later: Local) -> bool:
+        """Whether what was read first is only given to a call in which everything rests on the later read.
+
+        Which variable it is there is not known: it may be captured, kept for a generator, or passed on by a library. So
+        all that decides there has to ask the same.
+        """
+        common = next((one for one in reversed(first.around) if any(map(one.goes_on_in, later.around))), None)
+        inner = later.around[-1] if later.around else None
+        graph, called = (self._graphs.of(one.function) if one else None for one in (common, inner))
+        if common is None or inner is None or graph is None or called is None or common.goes_on_in(inner):
+            return False
+        node, end = (self._lead(common, one.around, one.site) for one in (first, later))
+        lead = self._lead(inner, later.around, later.site)
+        if node is None or end is None or lead is None or not self._is_only_given(first, common):
+            return False
+        if not all(use == end or graph.goes_to(use) == {end} for use in graph.uses(node)):
+            return False
+        checks = list(self._checks(later))
+        wanted = {check.acting for check in checks if check.acting}
+        places = {(check.function, check.node) for check in checks}
+        # what is not used itself is an object that something is read from
+        given = [one for one in called.parameters if any(called.nodes[to].kind != "read" for to in called.goes_to(one))]
+        decided = [self._decided_at(_Level(inner, called, one, lead), _VALUE, later, places) for one in given]
+        return any(decided) and all(one is not None and one <= wanted for one in decided)
+
+    def _is_only_given(self, access: Local, outermost: Activation) -> bool:
+        """Whether what is read does nothing but come out of the calls inside an activation."""
+        place = self._graphs.place(access.site)
+        for activation in reversed(access.around):
+            if activation.goes_on_in(outermost) or outermost.goes_on_in(activation):
+                return True
+            graph = self._graphs.of(activation.function)
+            if graph is None or place is None or place.function != activation.function:
+                return False
+            uses = [graph.nodes[use] for use in graph.uses(place.node)]
+            if not all(node.kind in LEAVING or "joins" in node.facts for node in uses):
+                return False
+            place = self._graphs.place(activation.called_at)
+        return False
 
     def conditions(self, first: Local, later: Local) -> list[str]:
         """The conditions on what was read first under which the later access is come to, if it only decides that."""
@@ -183,7 +250,7 @@ class Rechecks:
                     return None
                 found |= inside
                 continue
-            if checks is not None and self._does_more(level, use, checks):
+            if checks is not None and (self._does_more(level, use, checks) or self._tells(level, use, checks)):
                 return None
             if _is_part_of_test(level, use):
                 continue  # the whole test comes too
@@ -211,11 +278,51 @@ class Rechecks:
             deciding = {edge.to for edge in graph.into[number] if edge.how == CONTROL}
             if condition not in deciding or any((function, one) in checks for one in deciding) or number == level.later:
                 continue
-            is_result = node.kind == "return" and "literal" in node.facts and not _is_only_result(graph, node)
-            is_result = is_result and node.facts["literal"] not in self._answers
-            if (is_result or self._is_change(node)) and not _is_passed_over(graph, number, level.later or 0):
+            if self._is_change(node) and not _is_passed_over(graph, number, level.later or 0):
                 return True
         return False
+
+    def _tells(self, level: _Level, condition: int, checks: Set[_Place]) -> bool:
+        """Whether what is returned tells that the later check has failed, and not the first one."""
+        graph = level.graph
+        own = [graph.nodes[node] for function, node in checks if function == level.activation.function]
+        acting = {
+            number for number, node in enumerate(graph.nodes) if any(self._rests_on(graph, node, one) for one in own)
+        }
+        answers: list[set[str]] = []
+        is_split = False
+        for number, node in enumerate(graph.nodes):
+            if node.kind != "return" or number in acting or node.statement < graph.nodes[condition].statement:
+                continue
+            parts = graph.made_of(number) - acting
+            if _is_passed_over(graph, number, level.later or 0) or _is_behind(level, condition, number):
+                is_split = True
+            elif any(_is_behind(level, condition, part) for part in parts - {level.later}):
+                return not self._may_count
+            answer = str(node.facts.get("literal", node.facts.get("form")))
+            is_value = bool(parts) and parts <= {level.node, level.later} and node.facts.get("shape") == _HOLE
+            is_value = is_value or answer == _looked_at(graph.nodes[condition])
+            answers.append({answer, *([_HOLE] if is_value else [])})
+        if graph.falls_through and not self._falls_by(level, condition, own):
+            answers.append({"None"})
+        is_same = not is_split or not answers or bool(set.intersection(*answers))
+        if is_same or not self._may_count:
+            return not is_same
+        literals = {node.facts["literal"] for node in graph.nodes if node.kind == "return" and "literal" in node.facts}
+        return not literals <= _ANSWERS
+
+    def _rests_on(self, graph: FlowGraph, node: Node, check: Node) -> bool:
+        """Whether a node is come to only if a check says that something is to be done."""
+        branch = check.facts.get("branch", -1)
+        if self._only_leaves(graph, check):
+            return node.statement > branch and branch not in node.arms and check.arms.items() <= node.arms.items()
+        return node.arms.get(branch) == 0
+
+    def _falls_by(self, level: _Level, condition: int, checks: Sequence[Node]) -> bool:
+        """Whether the end of the function is come to only if a check says that something is to be done."""
+        first = level.graph.nodes[condition]
+        has_left = first.facts.get("branch", -1) not in level.graph.nodes[level.later or 0].arms
+        return has_left and any(check.arms.items() <= first.arms.items() for check in checks)
 
     def _only_leaves(self, graph: FlowGraph, condition: Node) -> bool:
         """Whether nothing but leaving is done if a condition holds, so that it decides on what is behind it."""
@@ -373,6 +480,12 @@ def _parameter(graph: FlowGraph, at: int | str, *, is_method: bool) -> int | Non
     return next(matching, None)
 
 
+def _is_whole(node: Node, *, is_joined: bool) -> bool:
+    """Whether it is a condition, and no part of one; with `is_joined`, one of several parts."""
+    form = str(node.facts.get("form", ""))
+    return node.kind == "cond" and "joins" not in node.facts and (not is_joined or form.startswith("("))
+
+
 def _is_on_part(graph: FlowGraph, condition: int, value: int) -> bool:
     """Whether a condition is on parts of a value: what was unpacked from it, or is at an index of it."""
     facts = graph.nodes[condition].facts
@@ -401,9 +514,20 @@ def _is_part_of_test(level: _Level, use: int) -> bool:
     return bool(facts.get("tested")) and facts["branch"] not in level.graph.nodes[level.later or 0].arms
 
 
-def _is_only_result(graph: FlowGraph, result: Node) -> bool:
-    results = {node.facts.get("literal") for node in graph.nodes if node.kind == "return"}
-    return results == {result.facts["literal"]}
+def _looked_at(condition: Node) -> str | None:
+    """What the one value of a condition is, as it is written."""
+    before, hole, after = str(condition.facts.get("shape", "")).partition(_HOLE)
+    form = str(condition.facts.get("form"))
+    is_so = bool(hole) and form.startswith(before) and form.endswith(after)
+    return form[len(before) : len(form) - len(after)] if is_so else None
+
+
+def _is_behind(level: _Level, condition: int, number: int) -> bool:
+    """Whether a node is come to only if a condition leads to the later read."""
+    branch = level.graph.nodes[condition].facts.get("branch", -1)
+    arm = level.graph.nodes[level.later or 0].arms.get(branch)
+    node = level.graph.nodes[number]
+    return node.statement > branch if arm is None else node.arms.get(branch) == arm
 
 
 def _is_passed_over(graph: FlowGraph, use: int, later: int) -> bool:

@@ -19,9 +19,9 @@ from atomsan.findings.reasons import (
     APPENDS,
     BALANCED,
     CHECKED_AGAIN,
+    CHECKED_ALIKE,
     CHECKED_AND_COUNTED,
     CHECKED_OTHERWISE,
-    CHECKED_PART,
     CHECKED_UNLOCKED,
     COLLECTED,
     COMMUTES,
@@ -47,6 +47,7 @@ from atomsan.findings.reasons import (
     Reason,
 )
 from atomsan.findings.rechecks import Rechecks
+from atomsan.findings.surroundings import Read
 from atomsan.findings.ties import Local, Tie, Ties, Unit, advanced_loops
 from atomsan.findings.validation import is_compared, is_compared_before, looks_for_mark
 from atomsan.trace.events import Op
@@ -54,7 +55,7 @@ from atomsan.trace.events import Op
 if TYPE_CHECKING:
     from atomsan.findings.cycles import Turn
     from atomsan.findings.finding import Finding, ShownStep
-    from atomsan.findings.surroundings import Read, Surroundings
+    from atomsan.findings.surroundings import Surroundings
     from atomsan.trace.symbols import Symbols
 
     Apart = Callable[[ShownStep, ShownStep], bool]
@@ -209,11 +210,15 @@ class Rules:
         return is_compared(first, later, self._around.writers.get(turn.leaves.target, ()), self._ties)
 
     def _is_guarded(self, turn: Turn, event: int) -> bool:
-        """Whether a lock that the others write under was taken after the first access, and is held at an event."""
+        """Whether a lock that the others write under was taken after the first access, and is held at an event.
+
+        Where the event comes after the last access, it was held there, too.
+        """
         writers = [step for step in (turn.after, turn.before) if step.op != "read"]
         others = set.intersection(*(set(step.locks or ()) for step in writers or (turn.after,)))
         holds = self._around.holds.get(event, ())
-        return any(hold.since > turn.leaves.number and hold.lock in others for hold in holds)
+        since = range(turn.leaves.number + 1, turn.enters.number + 1)
+        return any(hold.since in since and hold.lock in others for hold in holds)
 
     def _is_decision_kept(self, turn: Turn, first: Local, last: Local) -> bool:
         look, write = (self._graphs.node(self._graphs.place(step.at)) for step in (turn.leaves, turn.after))
@@ -396,8 +401,10 @@ class Rules:
         if is_one and self._counting_rechecks.only_decides(first, last):
             return CHECKED_AND_COUNTED
         for rechecks, proved in ((self._rechecks, CHECKED_AGAIN), (self._counting_rechecks, CHECKED_AND_COUNTED)):
-            for read in between.reads:
+            for read in (*between.reads, *between.reads_after):
                 later = Local(site=read.site, around=self._around.activations(read.event))
+                if read.event > turn.enters.number and not self._is_guarded(turn, read.event):
+                    continue
                 if rechecks.is_checked_again(first, later):
                     return proved if self._is_guarded(turn, read.event) else CHECKED_UNLOCKED
         for read in between.reads:
@@ -407,7 +414,15 @@ class Rules:
             if self._rechecks.is_checked_in_other_words(first, later):
                 return CHECKED_OTHERWISE
             if self._rechecks.is_part_checked_again(first, later):
-                return CHECKED_PART
+                return CHECKED_ALIKE
+            if self._rechecks.is_given_and_checked_again(first, later):
+                return CHECKED_ALIKE
+        # of a condition of several parts, the last ones may not be looked at any more
+        looks = [*between.reads, *between.reads_after, Read(turn.enters.number, turn.enters.at)]
+        for read in looks if turn.enters.op == "read" else between.reads:
+            later = Local(site=read.site, around=self._around.activations(read.event))
+            if self._is_guarded(turn, read.event) and self._rechecks.is_written_again(first, later):
+                return CHECKED_ALIKE
         return None
 
     def _lets_others_in(self, turn: Turn) -> bool:

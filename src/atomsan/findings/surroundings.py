@@ -36,6 +36,8 @@ MOST_BETWEEN = 1 << 17
 MOST_KEPT = 1 << 23
 # So many later reads of what was read first are looked at.
 MOST_READS = 8
+# So many events after the last access are looked at for more of them, as long as its thread releases no lock.
+MOST_FOLLOWING = 1 << 12
 # So many accesses of a location at one site are looked at, to see which locks are held there.
 MOST_SAMPLES = 4
 
@@ -72,6 +74,8 @@ class Between:
     """Operations, targets and sites, in parts."""
     count: int = 0
     reads: list[Read] = field(default_factory=list)
+    reads_after: list[Read] = field(default_factory=list)
+    """If the last access is a read: more of the same that follow, before any lock is released."""
     is_cut: bool = False
     """Whether it is too much to be kept."""
 
@@ -140,6 +144,7 @@ class Surroundings:
         self._events = sorted(set(events), reverse=True)  # the next one is the last
         self._pairs = sorted(set(pairs), reverse=True)
         self._running: list[Pair] = []
+        self._following: list[Pair] = []
         self._room = room
         self._forgets = forgets
         self._locks, self._open = start or ThreadStates(HeldLocks(), OpenRegions())
@@ -168,12 +173,13 @@ class Surroundings:
                 self.in_tasks.add(event)
             self._inside[event] = [OpenRegion(*row) for row in self._open.open(thread)]
         self._advance(batch[seen:])
-        return not self._events
+        return not self._events and not self._following
 
     def extract(self, events: Iterable[int], pairs: Iterable[Pair]) -> Extract:
         """What was found of some events and pairs."""
         between = {pair: self.between[pair] for pair in pairs if pair in self.between}
-        known = {*events, *(read.event for one in between.values() for read in one.reads)} & self.holds.keys()
+        reads = (read.event for one in between.values() for read in (*one.reads, *one.reads_after))
+        known = {*events, *reads} & self.holds.keys()
         holds = {event: self.holds[event] for event in known}
         return Extract(holds, {event: self._inside[event] for event in known}, between, self.in_tasks & known)
 
@@ -249,7 +255,17 @@ class Surroundings:
         new: set[int] = set()
         for pair in self._running:
             new.update(self._collect_pair(batch, pair, self.between[pair]))
+        self._following += [
+            pair for pair in self._running if pair.last < end and batch.op[pair.last - batch.first] == Op.READ
+        ]
         self._running = [pair for pair in self._running if pair.last >= end]
+        still: list[Pair] = []
+        for pair in self._following:
+            reads, is_over = self._collect_after(batch, pair, self.between[pair])
+            new.update(reads)
+            if not is_over:
+                still.append(pair)
+        self._following = still
         if new:
             self._events = sorted({*self._events, *new}, reverse=True)
 
@@ -270,6 +286,21 @@ class Surroundings:
         reads = [Read(event, site) for event, site in events if event > pair.first][:room]
         between.reads += reads
         return [read.event for read in reads]
+
+    def _collect_after(self, batch: Batch, pair: Pair, between: Between) -> tuple[list[int], bool]:
+        """Whether there is no more of it, too."""
+        until = pair.last + 1 + MOST_FOLLOWING - batch.first
+        start = max(pair.last + 1 - batch.first, 0)
+        part = batch[start:until]
+        mine = np.flatnonzero(part.thread == between.thread)
+        released = np.flatnonzero(part.op[mine] == Op.RELEASE)
+        is_over = bool(len(released)) or until <= len(batch)
+        mine = mine[: released[0]] if len(released) else mine
+        again = mine[(part.op[mine] == Op.READ) & (part.target[mine] == pair.location)]
+        room = MOST_READS - len(between.reads_after)
+        reads = [Read(batch.first + start + at, int(part.site[at])) for at in again[:room].tolist()]
+        between.reads_after += reads
+        return [read.event for read in reads], is_over
 
     def _note_accesses(self, batch: Batch) -> None:
         """Keep who writes to the locations of interest, and let some of their accesses be among the events."""

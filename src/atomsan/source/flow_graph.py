@@ -40,6 +40,7 @@ class FlowGraph:
         self.is_async = False
         """Whether it is of a coroutine or an asynchronous generator."""
         self.is_context = False
+        self.falls_through = False
         """Whether it is of a generator that is made a context manager: a block of its caller runs at its yield."""
 
     def add(self, facts: dict[str, Any] | None, loops: tuple[int, ...]) -> int:
@@ -92,6 +93,7 @@ class FlowGraph:
             "loops": self.loops,
             **({"async": True} if self.is_async else {}),
             **({"context": True} if self.is_context else {}),
+            **({} if self.falls_through else {"ends": True}),
         }
         return _encode(content), numbers
 

@@ -2,7 +2,7 @@
 
     {"nodes": [...], "edges": [[from, to, how, carried]...], "calls": {"line:col:end_line:end_col": node},
      "statements": [[first line, last line, parent, kind]...], "loops": [[parent, statement]...],
-     "async": true, "context": true}
+     "async": true, "context": true, "ends": true}
 
 A node is an access of a location (`read`, `write`, `update`), another expression that can run code (`call`), a
 parameter (`param`), what leaves the function (`return`, `yield`, `raise`) or a condition (`cond`). It has its kind `k`,
@@ -12,7 +12,7 @@ on one value that it is (`shape`), with the node that gives this value (`of`), o
 box, or takes them out (`wraps`; `boxes.py`). An edge says how one flows into another: as a value (`v`), as a key (`k`),
 as the object that is used (`r`), or by deciding whether it runs (`c`); `carried` are the loops whose back edges it
 passes. Local variables are resolved: they have no nodes. `calls` has the positions of instructions that call code, as
-`co_positions` gives them.
+`co_positions` gives them. `ends`: the last statement is not passed, so that the function returns nothing by itself.
 
 A trivial lambda and a comprehension belong to the function around them. A function inside another is a value made of
 the variables it captures; a call of it, or one that it is passed to, takes that value in.
@@ -26,7 +26,7 @@ from typing import Any, NamedTuple, cast
 
 from atomsan.source.boxes import raised_parts
 from atomsan.source.flow_expressions import ExpressionFlow, changed_names
-from atomsan.source.flow_facts import OPERATORS, literal_text, operand_facts, pattern_form
+from atomsan.source.flow_facts import OPERATORS, condition_form, literal_text, operand_facts, pattern_form
 from atomsan.source.flow_graph import NOTHING, Values
 from atomsan.source.flow_state import Loop, ModuleFlows, Place, Variables
 from atomsan.source.scopes import FunctionNode, Scopes
@@ -84,6 +84,7 @@ class StatementFlow(ExpressionFlow):
             self._leave("return", node.body, self.value(node.body))
         else:
             self.block(node.body)  # type: ignore[attr-defined]
+            self.graph.falls_through = self.alive
 
     def block(self, statements: Sequence[ast.stmt]) -> None:
         for node in statements:
@@ -101,6 +102,8 @@ class StatementFlow(ExpressionFlow):
         facts = self.shape_facts(test)
         if isinstance(value, ast.Constant) and value.value is not None:
             facts["literal"] = literal_text(value)
+        elif kind == "return" and test is not None:
+            facts["form"] = condition_form(test, self.resolve)
         number = self.node(kind, None if kind == "return" else at, **facts)
         self.graph.flow(values, number)
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence, Set
 from typing import TYPE_CHECKING, NamedTuple
 
-from atomsan.findings.flow_graph import CONTROL, EXPLICIT, LEAVING
+from atomsan.findings.flow_graph import CONTROL, EXPLICIT, LEAVING, VALUE
 
 if TYPE_CHECKING:
     from atomsan.findings.activations import Activation
@@ -149,7 +149,7 @@ class Rechecks:
             _is_whole(graph.nodes[use], is_joined=not is_called)
             and graph.nodes[use].facts["form"] in forms
             and not self._does_more(level, use, checks)
-            and not self._tells(level, use, checks)
+            and not self._tells(level, use, later, checks)
             for use in whole
         )
 
@@ -250,7 +250,7 @@ class Rechecks:
                     return None
                 found |= inside
                 continue
-            if checks is not None and (self._does_more(level, use, checks) or self._tells(level, use, checks)):
+            if checks is not None and (self._does_more(level, use, checks) or self._tells(level, use, later, checks)):
                 return None
             if _is_part_of_test(level, use):
                 continue  # the whole test comes too
@@ -282,34 +282,63 @@ class Rechecks:
                 return True
         return False
 
-    def _tells(self, level: _Level, condition: int, checks: Set[_Place]) -> bool:
+    def _tells(self, level: _Level, condition: int, later: Local, checks: Set[_Place]) -> bool:
         """Whether what is returned tells that the later check has failed, and not the first one."""
         graph = level.graph
-        own = [graph.nodes[node] for function, node in checks if function == level.activation.function]
-        acting = {
-            number for number, node in enumerate(graph.nodes) if any(self._rests_on(graph, node, one) for one in own)
-        }
+        acting = self._acting(graph, level.activation, checks)
         answers: list[set[str]] = []
         is_split = False
         for number, node in enumerate(graph.nodes):
             if node.kind != "return" or number in acting or node.statement < graph.nodes[condition].statement:
                 continue
-            parts = graph.made_of(number) - acting
+            parts = _parts(graph, number, {level.node, level.later}) - acting
             if _is_passed_over(graph, number, level.later or 0) or _is_behind(level, condition, number):
                 is_split = True
             elif any(_is_behind(level, condition, part) for part in parts - {level.later}):
                 return not self._may_count
-            answer = str(node.facts.get("literal", node.facts.get("form")))
-            is_value = bool(parts) and parts <= {level.node, level.later} and node.facts.get("shape") == _HOLE
-            is_value = is_value or answer == _looked_at(graph.nodes[condition])
-            answers.append({answer, *([_HOLE] if is_value else [])})
-        if graph.falls_through and not self._falls_by(level, condition, own):
+            if parts == {level.later} and node.facts.get("shape") == _HOLE:
+                answers += self._answers_inside(level, later, checks)
+            else:
+                is_value = _answer(node) == _looked_at(graph.nodes[condition])
+                answers.append(_answers(node, parts, {level.node, level.later}) | ({_HOLE} if is_value else set()))
+        checked = [graph.nodes[one] for function, one in checks if function == level.activation.function]
+        if graph.falls_through and not self._falls_by(level, condition, checked):
             answers.append({"None"})
         is_same = not is_split or not answers or bool(set.intersection(*answers))
         if is_same or not self._may_count:
             return not is_same
-        literals = {node.facts["literal"] for node in graph.nodes if node.kind == "return" and "literal" in node.facts}
-        return not literals <= _ANSWERS
+        return any(one not in _ANSWERS and _is_literal(one) for known in answers for one in known)
+
+    def _answers_inside(self, level: _Level, later: Local, checks: Set[_Place]) -> list[set[str]]:
+        """What comes out of the call to the later read if the check there fails; of that read itself, its value."""
+        depth = next((i for i, one in enumerate(later.around) if level.activation.goes_on_in(one)), len(later.around))
+        inner = later.around[depth + 1] if depth + 1 < len(later.around) else None
+        if inner is None:
+            return [{_HOLE}]
+        graph, lead = self._graphs.of(inner.function), self._lead(inner, later.around, later.site)
+        if graph is None or lead is None:
+            return [set()]
+        acting = self._acting(graph, inner, checks)
+        found: list[set[str]] = []
+        for number, node in enumerate(graph.nodes):
+            if node.kind != "return" or number in acting or _is_passed_over(graph, number, lead):
+                continue
+            parts = _parts(graph, number, {lead}) - acting
+            if parts == {lead} and node.facts.get("shape") == _HOLE:
+                found += self._answers_inside(_Level(inner, graph, lead, lead), later, checks)
+            else:
+                # a form names what is known in there only
+                found.append({one for one in _answers(node, parts, {lead}) if _is_literal(one)})
+        own = [graph.nodes[one] for function, one in checks if function == inner.function]
+        has_left = any(self._only_leaves(graph, one) and not one.arms for one in own)
+        return [*found, {"None"}] if graph.falls_through and not has_left else found
+
+    def _acting(self, graph: FlowGraph, activation: Activation, checks: Set[_Place]) -> set[int]:
+        """The nodes that are come to only if a check says that something is to be done."""
+        own = [graph.nodes[node] for function, node in checks if function == activation.function]
+        return {
+            number for number, node in enumerate(graph.nodes) if any(self._rests_on(graph, node, one) for one in own)
+        }
 
     def _rests_on(self, graph: FlowGraph, node: Node, check: Node) -> bool:
         """Whether a node is come to only if a check says that something is to be done."""
@@ -512,6 +541,40 @@ def _is_part_of_test(level: _Level, use: int) -> bool:
     """Whether a condition is a part of one that is tested as a whole, before the later read."""
     facts = level.graph.nodes[use].facts
     return bool(facts.get("tested")) and facts["branch"] not in level.graph.nodes[level.later or 0].arms
+
+
+def _parts(graph: FlowGraph, number: int, values: Set[int | None]) -> set[int]:
+    """The nodes that a result is made of, beyond what only passes a value on, and not beyond these values."""
+    found: set[int] = set()
+    seen = {number}
+    waiting = [number]
+    while waiting:
+        sources = {edge.to for edge in graph.into[waiting.pop()] if edge.how == VALUE} - seen
+        seen |= sources
+        for source in sources:
+            node = graph.nodes[source]
+            if source not in values and (node.passes_on or "wraps" in node.facts):
+                waiting.append(source)
+                if node.kind == "read" and "wraps" not in node.facts:
+                    found.add(source)
+            else:
+                found.add(source)
+    return found
+
+
+def _answer(result: Node) -> str:
+    """What is returned there, as it is written."""
+    return str(result.facts.get("literal", result.facts.get("form")))
+
+
+def _answers(result: Node, parts: Set[int], values: Set[int | None]) -> set[str]:
+    """What is returned there: as it is written, and `?` if it is one of these values."""
+    is_value = bool(parts) and parts <= values and result.facts.get("shape") == _HOLE
+    return {_answer(result), *([_HOLE] if is_value else [])}
+
+
+def _is_literal(answer: str) -> bool:
+    return answer in _ANSWERS or answer[:1] in "'\"-0123456789b"
 
 
 def _looked_at(condition: Node) -> str | None:

@@ -737,3 +737,35 @@ def test_value_is_given_and_used_otherwise(name: str, first: str, stored: str, t
 def test_value_is_given_and_also_used(tmp_path: Path) -> None:
     body = GIVEN["captured"].format(INSIDE.format("value is None", "3").strip()) + "\nbox.x = value"
     assert None in whys(tmp_path, "work()", FILL + function(body))
+
+
+@pytest.mark.parametrize("name", ["latest", "LATEST", "self.latest", "self.LATEST"])
+def test_name_in_capitals_may_be_a_value(name: str, tmp_path: Path) -> None:
+    more = f"""
+LATEST = latest = -1
+
+class Marks:
+    latest = LATEST = -1
+
+    def see(self, mark):
+        global latest, LATEST
+        if mark > {name}:
+            turn()
+            with box.lock:
+                if mark > {name}:
+                    {name} = mark
+
+marks = Marks()
+"""
+    report = staged(tmp_path, "marks.see(3)", "marks.see(5)", more)
+    assert not report.findings
+    assert {note.why for note in report.notes} == AGAIN
+
+
+def test_name_in_capitals_beside_a_value_is_no_value(tmp_path: Path) -> None:
+    more = "MOST = 3\n" + function(
+        "if box.y < MOST:\n    turn()\n    with box.lock:\n        if box.y < MOST:\n            box.y = 5"
+    )
+    report = staged(tmp_path, "work()", "with box.lock:\n    box.y = 4", more)
+    assert not report.findings
+    assert {note.why for note in report.notes} == AGAIN

@@ -196,7 +196,7 @@ def condition_shape(node: ast.expr, resolve: Resolve, fixed: Fixed) -> Shape | N
 
     That value may be compared with parameters that the function does not change: `? < #1`.
     """
-    return _one_shape(node, resolve, _nothing) or _one_shape(node, resolve, fixed)
+    return _one_shape(node, resolve, _nothing, fixed) or _one_shape(node, resolve, fixed, fixed)
 
 
 def condition_views(node: ast.expr, resolve: Resolve, term: Fixed) -> list[View]:
@@ -233,16 +233,20 @@ def _without_not(node: ast.expr) -> tuple[ast.expr, bool]:
 
 def _views_of_part(node: ast.expr, resolve: Resolve, term: Fixed, is_negated: bool) -> list[View]:
     found: list[View] = []
-    for leaf in _shape(node, resolve, _nothing, negated=False)[1]:
-        shape = _one_shape(node, resolve, lambda other, leaf=leaf: None if other is leaf else term(other))  # type: ignore[misc]
+    for leaf in _shape(node, resolve, _nothing, term, negated=False)[1]:
+        shape = _one_shape(node, resolve, _all_but(leaf, term), term)
         holds, opposite = (shape.holds, shape.opposite) if shape else (None, None)
         found.append(View(leaf, opposite, holds) if is_negated else View(leaf, holds, opposite))
     return found
 
 
-def _one_shape(node: ast.expr, resolve: Resolve, fixed: Fixed) -> Shape | None:
-    shape, leaves = _shape(node, resolve, fixed, negated=False)
-    opposite, _ = _shape(node, resolve, fixed, negated=True)
+def _all_but(leaf: ast.AST, term: Fixed) -> Fixed:
+    return lambda other: None if other is leaf else term(other)
+
+
+def _one_shape(node: ast.expr, resolve: Resolve, fixed: Fixed, stable: Fixed) -> Shape | None:
+    shape, leaves = _shape(node, resolve, fixed, stable, negated=False)
+    opposite, _ = _shape(node, resolve, fixed, stable, negated=True)
     is_known = len(leaves) == 1 and max(len(shape), len(opposite)) <= _LONGEST_FORM
     return Shape(shape, opposite, leaves[0]) if is_known else None
 
@@ -251,8 +255,10 @@ def _nothing(node: ast.AST) -> str | None:
     return None
 
 
-def _shape(node: ast.expr, resolve: Resolve, fixed: Fixed, *, negated: bool) -> tuple[str, list[ast.AST]]:
-    """A condition, with `?` for the values that it is on, and these values."""
+def _shape(
+    node: ast.expr, resolve: Resolve, fixed: Fixed, stable: Fixed, *, negated: bool
+) -> tuple[str, list[ast.AST]]:
+    """A condition, with `?` for the values that it is on, and these values. `stable` knows what is none of them."""
     leaves: list[ast.AST] = []
 
     def value(part: ast.AST) -> str:
@@ -281,7 +287,14 @@ def _shape(node: ast.expr, resolve: Resolve, fixed: Fixed, *, negated: bool) -> 
             leaves.append(part)
             return "not ?" if isinstance(part.ops[0], ast.NotIn) is not negated else "?"
         if isinstance(part, ast.Compare) and len(part.ops) == 1:
-            left, right = (_sentinel(side) or value(side) for side in (part.left, part.comparators[0]))
+            sides = [part.left, part.comparators[0]]
+            named = [_sentinel(side) for side in sides]
+            # only beside a value: else what has such a name is the value
+            is_beside = [_is_value(side, resolve, stable) for side in reversed(sides)]
+            left, right = (
+                name if name and is_value else value(side)
+                for side, name, is_value in zip(sides, named, is_beside, strict=True)
+            )
             operator = OPERATORS[type(part.ops[0])]
             operator = _OPPOSITE[operator] if negated else operator
             if "?" not in left:
@@ -291,6 +304,13 @@ def _shape(node: ast.expr, resolve: Resolve, fixed: Fixed, *, negated: bool) -> 
         return f"not {shown}" if negated else shown
 
     return shape(node, negated=negated), leaves
+
+
+def _is_value(node: ast.expr, resolve: Resolve, fixed: Fixed) -> bool:
+    """Whether an expression gives something that others may change: no literal, no parameter, no name in capitals."""
+    found = _resolved(node, resolve)
+    is_same = isinstance(found, ast.Constant) or (fixed(found) is not None and not isinstance(found, ast.Attribute))
+    return not is_same and _sentinel(node) is None
 
 
 def _sentinel(node: ast.expr) -> str | None:

@@ -225,7 +225,7 @@ def test_rewritten_methods_of_a_class() -> None:
 
 
 GLOBALS = {
-    "n = 5": "n = 5\nstore_name[None]",
+    "n = 5": "n = 5\nstore_name[...]",
     "n = f()": "n = store_name[f()]",
     "n = 'text'": "n = store_name['text']",
     "n += 1": "n = store_name[IADD(load_name[n], 1)]",

@@ -15,7 +15,8 @@ The argument and result of each kind of probe; P is the probe, which is always a
                                               both.) With a slice, and for = v and del, P[obj, key]
     aug_item       P[obj, key] += v           reads the item; then writes it
     load_name      P[NAME]                    a global: logs a read, returns the value
-    store_name     NAME = P[v]                logs a write, returns v; P[None] alone where there is no value to wrap
+    store_name     NAME = P[v]                logs a write, returns v. Where there is no value to wrap: P[...] alone
+                                              after the write, P[None] before a deletion
     cells          ~cells = P[None]           makes the identity of this activation's closure variables
     load_cell      P[NAME, ~cells]            as load_name, for a closure variable
     store_cell     NAME = P[v, ~cells]        as store_name

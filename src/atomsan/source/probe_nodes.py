@@ -58,7 +58,7 @@ def tap_pair(probe: int, one: ast.expr, other: ast.expr, at: ast.expr, ctx: ast.
     return positions.copy(ast.Subscript(_opaque(_constant(probe, at)), pair, ctx), at)
 
 
-def mark(probe: int, at: Node, argument: ast.Tuple | None = None) -> ast.Expr:
+def mark(probe: int, at: Node, argument: ast.expr | None = None) -> ast.Expr:
     """`P[argument]` as a statement, by default `P[None]`."""
     constant = _opaque(positions.copy(ast.Constant(placeholder(probe)), at))
     given = positions.copy(ast.Constant(None), at) if argument is None else argument

@@ -161,8 +161,10 @@ class Rewriter:
         probe = self._probe("store_cell", target, name, target.id, region)
         return positions.behind(probe_nodes.tap_pair(probe, value, self._cells_of(owner, value), value), value)
 
-    def _store_marks(self, names: Iterable[tuple[ast.expr | ast.stmt, str]]) -> list[ast.stmt]:
-        """Statements that log stores that have been made, or deletions that will be."""
+    def _store_marks(
+        self, names: Iterable[tuple[ast.expr | ast.stmt, str]], *, is_done: bool = True
+    ) -> list[ast.stmt]:
+        """Statements that log stores that have been made, or (not `is_done`) deletions that will be."""
         marks: list[ast.stmt] = []
         for at, text in names:
             probed = self._probed(text)
@@ -170,10 +172,9 @@ class Rewriter:
                 continue
             name, owner = probed
             kind = "store_name" if owner.parent is None else "store_cell"
-            argument: ast.Tuple | None = None
+            argument: ast.expr = positions.copy(ast.Constant(... if is_done else None), at)
             if owner.parent is not None:
-                nothing = positions.copy(ast.Constant(None), at)
-                argument = positions.copy(ast.Tuple([nothing, self._cells_of(owner, at)], probe_nodes.LOAD), at)
+                argument = positions.copy(ast.Tuple([argument, self._cells_of(owner, at)], probe_nodes.LOAD), at)
             marks.append(probe_nodes.mark(self._probe(kind, at, name, text), at, argument))
         return marks
 

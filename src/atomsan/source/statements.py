@@ -96,8 +96,8 @@ class StatementRewriter(ExpressionRewriter):
             self._note_identity(node.targets[0], node.value)
             value = self._expr(node.value)
             self._alias(node.targets[0], value)
-            if probe_nodes.may_be_number(value):
-                # simpler than to hide the number from the compiler
+            if probe_nodes.may_be_number(value) or (isinstance(value, ast.Constant) and value.value is ...):
+                # simpler than to hide the number from the compiler; and `...` given to the probe has another meaning
                 self._stored.append((node.targets[0], node.targets[0].id))
                 node.value = value
             else:
@@ -178,7 +178,7 @@ class StatementRewriter(ExpressionRewriter):
 
     def _delete(self, node: ast.Delete) -> list[ast.stmt]:
         node.targets = self._exprs(node.targets)
-        return [*self._store_marks(self._take_stored()), node]
+        return [*self._store_marks(self._take_stored(), is_done=False), node]
 
     def _import(self, node: ast.Import | ast.ImportFrom) -> ast.stmt:
         if isinstance(node, ast.ImportFrom) and node.module == "__future__":

@@ -214,6 +214,7 @@ cdef extern from "Python.h":
     object generic_attribute "PyObject_GenericGetAttr"(object, object)
     PyTypeObject *Py_TYPE(PyObject *)
     PyObject *Py_None
+    PyObject *Py_Ellipsis
     PyObject *Py_True
     PyObject *Py_False
     unsigned long Py_TPFLAGS_HEAPTYPE

@@ -24,14 +24,21 @@ cdef PyObject *load_name(PyObject *self, PyObject *value) noexcept:
 
 cdef PyObject *store_name(PyObject *self, PyObject *value) noexcept:
     cdef Probe *probe = <Probe *>self
-    cdef Thread *thread
     if S.on:
         if probe.flags:
             log_changed(probe, value)
-        thread = ready(probe.site, 1)
-        if thread != NULL:
-            log_at(thread, probe, RAW_WRITE, KEY_FIELD, PyEval_GetGlobals(), probe.name_number, 0)
+        log_variable_store(probe, PyEval_GetGlobals(), 0, value == Py_Ellipsis)
     return new_ref(value)
+
+
+cdef inline void log_variable_store(Probe *probe, PyObject *namespace, uint32_t number, bint is_done) noexcept:
+    """The write of a variable that comes next, so that nothing may run in between; or that is done, so that nothing may
+    have run since."""
+    cdef Thread *thread = ready_after(probe.site) if is_done else ready(probe.site, 1)
+    if thread != NULL:
+        log_at(thread, probe, RAW_WRITE, KEY_FIELD, namespace, probe.name_number, number)
+        if is_done:
+            settle()
 
 
 cdef PyObject *make_cells(PyObject *self, PyObject *value) noexcept:
@@ -71,13 +78,9 @@ cdef PyObject *load_cell(PyObject *self, PyObject *pair) noexcept:
 cdef PyObject *store_cell(PyObject *self, PyObject *pair) noexcept:
     cdef Probe *probe = <Probe *>self
     cdef PyObject *cells = PyTuple_GET_ITEM(pair, 1)
-    cdef Thread *thread
-    cdef uint32_t number
+    cdef PyObject *value = PyTuple_GET_ITEM(pair, 0)
     if S.on and Py_TYPE(cells) == &cells_type:
         if probe.flags:
-            log_changed(probe, PyTuple_GET_ITEM(pair, 0))
-        number = the_cells_number()
-        thread = ready(probe.site, 1)
-        if thread != NULL:
-            log_at(thread, probe, RAW_WRITE, KEY_FIELD, cells, probe.name_number, number)
-    return new_ref(PyTuple_GET_ITEM(pair, 0))
+            log_changed(probe, value)
+        log_variable_store(probe, cells, the_cells_number(), value == Py_Ellipsis)
+    return new_ref(value)

@@ -6,7 +6,7 @@ Everything comes from the flow graph of the function that an access stands in, a
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from atomsan.findings.decisions import Part
@@ -18,6 +18,7 @@ from atomsan.source.effects import MAKES_KEY, commute, commute_on_element
 if TYPE_CHECKING:
     from atomsan.findings.cycles import Turn
     from atomsan.findings.finding import ShownStep
+    from atomsan.findings.flow_graph import Place
     from atomsan.findings.ties import Unit
 
 # Names of fields that the recorder gives to what is not one element of a container.
@@ -197,8 +198,11 @@ def writes_same_literal(turn: Turn, graphs: FlowGraphs) -> bool:
     return is_one and bool(first) and first == last and turn.before.op == turn.after.op == "read"
 
 
-def is_idempotent(turn: Turn, graphs: FlowGraphs) -> bool:
-    """Whether a look only decides to write what the others wrote too: `if not done: done = True`."""
+def is_idempotent(turn: Turn, graphs: FlowGraphs, locking: Container[Place]) -> bool:
+    """Whether a look only decides to write what the others wrote too: `if not done: done = True`.
+
+    `locking` are the places where locks are acquired, which do nothing else.
+    """
     known = _known(turn.leaves, graphs)
     written = _what_is_there_then(turn.enters, graphs)
     if known is None or not written or known.node.kind != "read":
@@ -207,7 +211,23 @@ def is_idempotent(turn: Turn, graphs: FlowGraphs) -> bool:
     if not writes or any(_what_is_there_then(step, graphs) != written for step in writes):
         return False
     is_one = len({step.target for step in (*turn.ends, *writes)}) == 1
-    return is_one and all(_is_harmless(known.graph, one) for one in known.graph.reached(known.number))
+    place = graphs.place(turn.leaves.at)
+    return is_one and all(
+        _is_harmless(known.graph, one) or (place is not None and place._replace(node=one) in locking)
+        for one in known.graph.reached(known.number)
+    )
+
+
+def looks_itself(step: ShownStep, graphs: FlowGraphs) -> bool:
+    """Whether a step takes something out if it is there, and nothing is wrong if it is not."""
+    known = _known(step, graphs)
+    if known is None or step.operation not in _TAKING:
+        return False
+    node = known.node
+    has_default = step.operation == "pop" and node.facts.get("value") == "literal"
+    caught = {one.facts.get("branch") for one in known.graph.nodes if "caught" in one.facts}
+    is_tried = any(arm == 0 and branch in caught for branch, arm in node.arms.items())
+    return step.operation == "discard" or has_default or is_tried
 
 
 def _what_is_there_then(step: ShownStep, graphs: FlowGraphs) -> str | None:

@@ -140,6 +140,13 @@ class FlowGraph:
             statement = self.statements[statement][2]
         return found
 
+    def around(self, statement: int) -> int:
+        """The statement around another one, beyond `with`; -1 if there is none."""
+        found: int = self.statements[statement][2]
+        while 0 <= found < len(self.statements) and self.statements[found][3] in ("With", "AsyncWith"):
+            found = self.statements[found][2]
+        return found
+
     def made_of(self, node: int) -> frozenset[int]:
         """The nodes whose values a node is made of: not those that it is found by, as keys and objects."""
         found: set[int] = set()

@@ -115,7 +115,11 @@ class Rechecks:
         if not first.around[-1].goes_on_in(later.around[-1]):
             return False
         level = _Level(first.around[-1], graph, place.node, end.node)
-        uses = [use for use in graph.uses(place.node) if not _is_passed_over(graph, use, end.node)]
+        uses = [
+            use
+            for use in graph.uses(place.node)
+            if not _is_passed_over(graph, use, end.node) and not _is_replaced(graph, use, end.node)
+        ]
         later_uses = [use for use in graph.uses(end.node) if _is_on_part(graph, use, end.node)]
         forms = {graph.nodes[use].facts.get("form") for use in later_uses}
         checks = {(end.function, use) for use in later_uses}
@@ -612,7 +616,11 @@ def _is_replaced(graph: FlowGraph, use: int, later: int) -> bool:
 
 def exits(graph: FlowGraph, branch: int, arm: int) -> bool:
     """Whether an arm of a branch ends the pass through the code behind it."""
-    exits = {number for number, row in enumerate(graph.statements) if row[2] == branch and row[3] in _EXITS}
+    exits = {
+        number
+        for number, row in enumerate(graph.statements)
+        if row[3] in _EXITS and (row[2] if row[3] == "Raise" else graph.around(number)) == branch
+    }
     arms = {node.arms.get(branch) for node in graph.nodes if node.statement in exits}
     return bool(exits) and (arm in arms if arms - {None} else arm == 0)
 
@@ -624,4 +632,5 @@ def _is_change(node: Node) -> bool:
 def _is_more_than_a_count(node: Node) -> bool:
     is_update = node.kind == "update" or node.facts.get("value") == "update"
     is_count = is_update and node.facts.get("operator") in ("+", "-")
-    return _is_change(node) and not (is_count and node.facts.get("operand") == "number")
+    is_count = is_count and node.facts.get("operand") == "number" and "literal" in node.facts
+    return _is_change(node) and not is_count

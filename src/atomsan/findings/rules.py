@@ -31,6 +31,7 @@ from atomsan.findings.reasons import (
     ITERATIONS,
     KEPT,
     LET_IN,
+    LOOKS_ITSELF,
     NO_FLOW,
     ONE_BY_ONE,
     OTHER_WAYS,
@@ -55,6 +56,7 @@ from atomsan.trace.events import Op
 if TYPE_CHECKING:
     from atomsan.findings.cycles import Turn
     from atomsan.findings.finding import Finding, ShownStep
+    from atomsan.findings.flow_graph import Place
     from atomsan.findings.surroundings import Surroundings
     from atomsan.trace.symbols import Symbols
 
@@ -174,7 +176,9 @@ class Rules:
     def _proof(self, turn: Turn) -> Reason | None:
         if facts.is_overwritten(turn):
             return OVERWRITTEN
-        if facts.writes_same_literal(turn, self._graphs) or facts.is_idempotent(turn, self._graphs):
+        if facts.writes_same_literal(turn, self._graphs):
+            return SAME_LITERAL
+        if facts.is_idempotent(turn, self._graphs, self._locking):
             return SAME_LITERAL
         return None
 
@@ -286,6 +290,12 @@ class Rules:
                 if facts.is_gauge(graph, one, other)
             ]
         return self._known_gauges[function]
+
+    @cached_property
+    def _locking(self) -> set[Place]:
+        """Where locks were acquired."""
+        places = (self._graphs.place(site) for sites in self._around.acquired.values() for site in sites)
+        return {place for place in places if place}
 
     @cached_property
     def _writes(self) -> dict[int, list[list[int]]]:
@@ -400,6 +410,9 @@ class Rules:
             return CHECKED_AGAIN
         if is_one and self._counting_rechecks.only_decides(first, last):
             return CHECKED_AND_COUNTED
+        looks_itself = turn.enters.object == turn.leaves.object and facts.looks_itself(turn.enters, self._graphs)
+        if looks_itself and any(one.only_decides(first, last) for one in (self._rechecks, self._counting_rechecks)):
+            return LOOKS_ITSELF
         for rechecks, proved in ((self._rechecks, CHECKED_AGAIN), (self._counting_rechecks, CHECKED_AND_COUNTED)):
             for read in (*between.reads, *between.reads_after):
                 later = Local(site=read.site, around=self._around.activations(read.event))

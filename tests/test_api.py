@@ -15,7 +15,7 @@ from cli.running import environment
 def test_all_lists_exactly_the_public_names() -> None:
     assert set(atomsan.__all__) == {
         *("load", "parse", "open_trace", "Trace", "TraceBuilder"),
-        *("run", "check", "sets", "refine", "Report", "Finding", "Refinement", "Specification"),
+        *("run", "check", "sets", "predict", "refine", "Report", "Finding", "Refinement", "Specification"),
         *("recording", "atomic", "not_atomic", "unit_for", "atomic_set"),
         *("AtomSanError", "InputError", "OutputError", "__version__"),
     }

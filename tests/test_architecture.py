@@ -26,13 +26,24 @@ ARROWS = {
     # integers in, witnesses out: no names, files or messages
     "checkers/engines": {"trace", "checkers"},
     "checkers": {"source", "trace", "checkers/engines"},
+    "predictors": {"trace", "checkers"},
     "findings": {"source", "trace", "checkers"},
     # reports know findings, and nothing of how they were found
     "reports": {"trace", "findings"},
-    "flow": {"source", "trace", "recorder/log", "recorder/python", "checkers", "findings"},
-    "config": {"source", "trace", "checkers", "reports"},
+    "flow": {"source", "trace", "recorder/log", "recorder/python", "checkers", "predictors", "findings"},
+    "config": {"source", "trace", "checkers", "predictors", "reports"},
     "pytest_plugin": {"source", "recorder/python", "reports", "flow", "config"},
-    "cli": {"source", "trace", "recorder/log", "recorder/python", "checkers", "reports", "flow", "config"},
+    "cli": {
+        "source",
+        "trace",
+        "recorder/log",
+        "recorder/python",
+        "checkers",
+        "predictors",
+        "reports",
+        "flow",
+        "config",
+    },
 }
 
 # A report can show itself (`print(report)`): its module calls the reporter, which takes it as data.

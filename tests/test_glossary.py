@@ -63,6 +63,7 @@ def full_report() -> dict[str, Any]:
         warnings=["a warning"],
         results={"one": {}, "two": {}},
         sets=facts,
+        prediction=report.PredictionFacts(None, None, frozenset({"conflict", "view"}), 1, 1),
     )
     return report.reports_to_json([full, checked])
 

@@ -14,6 +14,7 @@
     for batch in atomsan.open_trace("t.std").batches(): ...     # a trace too large for memory
     report = atomsan.check("t.std")                     # or a Trace; algorithm="davida", spec="spec.toml", first=True
     print(report); report.verdict, report.findings, report.suspects, report.notes, report.to_dict()
+    report = atomsan.predict("t.std")                                  # other interleavings of the same run
     report = atomsan.sets("t.std", sets={"S": ["x", "y"]}, declared={"m1": ["S"]})      # each atomic set by itself
     result = atomsan.refine(["t.std"]); result.spec     # which regions are atomic, inferred from traces
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from atomsan.findings.finding import Finding
     from atomsan.findings.report import Report
     from atomsan.flow.check import check
+    from atomsan.flow.predict import predict
     from atomsan.flow.refine import Refinement, refine
     from atomsan.flow.run import run
     from atomsan.flow.sets import sets
@@ -60,6 +62,7 @@ __all__ = [
     "not_atomic",
     "open_trace",
     "parse",
+    "predict",
     "recording",
     "refine",
     "run",
@@ -84,6 +87,7 @@ _HOMES = {
     "not_atomic": "atomsan.source.annotations",
     "open_trace": "atomsan.trace.reading",
     "parse": "atomsan.trace.reading",
+    "predict": "atomsan.flow.predict",
     "recording": "atomsan.recorder.python.inprocess",
     "refine": "atomsan.flow.refine",
     "run": "atomsan.flow.run",

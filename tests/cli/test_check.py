@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from atomsan.checkers.registry import CHECKERS
+from atomsan.predictors.registry import PREDICTORS
 from cli.running import Atomsan, assert_refused, command, environment, process
 from cli.test_interrupt import interrupted
 
@@ -185,7 +186,7 @@ def test_algorithms(atomsan: Atomsan) -> None:
     content = json.loads(atomsan("algorithms", "--format", "json").out)
     assert content["schema"] == "atomsan-algorithms/1"
     names = [row["name"] for row in content["algorithms"]]
-    assert names == ["auto", *CHECKERS, "atomic-sets"]
+    assert names == ["auto", *CHECKERS, "atomic-sets", *PREDICTORS]
     assert text.splitlines()[0].split() == ["NAME", "PROPERTY", "PROMISES", "COST", "PAPER", "VERB"]
     assert [line.split()[0] for line in text.splitlines()[1:]] == names
 

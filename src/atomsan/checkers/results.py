@@ -87,6 +87,8 @@ class Step(NamedTuple):
     edge: Edge
     unit: int | None = None
     """The unit of work that it is in, where these make the cycle: a transaction can have several."""
+    position: int | None = None
+    """Its place in a predicted interleaving, in which events have another order."""
 
 
 NO_REGION = 0xFFFFFFFF

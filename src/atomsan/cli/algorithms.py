@@ -32,9 +32,11 @@ def algorithms(format: str) -> int:
 def _rows() -> list[dict[str, Any]]:
     from atomsan.checkers import algorithms, atomic_sets
     from atomsan.checkers.registry import CHECKERS
+    from atomsan.predictors.registry import PREDICTORS
 
     first = (algorithms.NAME, algorithms.PROPERTY, algorithms.PROMISES, algorithms.COST, "", "check")
     entries = [(e.name, e.property, e.promises, e.cost, e.paper, "check") for e in CHECKERS.values()]
     sets = (atomic_sets.NAME, atomic_sets.PROPERTY, atomic_sets.PROMISES, atomic_sets.COST, "atomic-sets-2008", "sets")
+    predictors = [(*predictor, "predict") for predictor in PREDICTORS.values()]
     names = ("name", "property", "promises", "cost", "paper", "verb")
-    return [dict(zip(names, row, strict=True)) for row in (first, *entries, sets)]
+    return [dict(zip(names, row, strict=True)) for row in (first, *entries, sets, *predictors)]

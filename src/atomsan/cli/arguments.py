@@ -20,7 +20,7 @@ ARGUMENTS: tuple[Argument, ...] = (
     Argument(name="trace", verbs=("stats",), metavar="TRACE", help="The trace; - is standard input."),
     Argument(
         name="traces",
-        verbs=("check", "sets", "validate"),
+        verbs=("check", "sets", "predict", "validate"),
         metavar="TRACE",
         help="The traces; - is standard input.",
         repeated=True,

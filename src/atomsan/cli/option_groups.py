@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 
 class TraceOptions(NamedTuple):
-    """How traces are read: check, sets, refine, stats, validate, convert."""
+    """How traces are read: check, sets, predict, refine, stats, validate, convert."""
 
     input_format: str | None
     lenient: bool
 
 
 class RegionOptions(NamedTuple):
-    """Which regions are meant to be atomic: run, check, sets, refine."""
+    """Which regions are meant to be atomic: run, check, sets, predict, refine."""
 
     spec: str | None
     atomic: list[str]
@@ -37,7 +37,7 @@ class RegionOptions(NamedTuple):
 
 
 class ReportOptions(NamedTuple):
-    """What is reported, where and how: run, check, sets."""
+    """What is reported, where and how: run, check, sets, predict."""
 
     format: str
     output: list[str]

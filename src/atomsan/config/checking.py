@@ -5,36 +5,46 @@ from __future__ import annotations
 from atomsan.checkers import algorithms
 from atomsan.checkers.registry import CHECKERS
 from atomsan.config.option import Option
+from atomsan.predictors.registry import DEFAULT as DEFAULT_PREDICTOR
+from atomsan.predictors.registry import PREDICTORS
 
 # The methods of `flow.sets`, which takes too long to import for a help page. A test compares.
 SET_METHODS = ("patterns", "projection", "both")
 
 # What can count as findings do: `Report.failing` takes these.
 FAIL_ON = ("suspects",)
+PREDICTED_FAIL_ON = (*FAIL_ON, "race", "deadlock")
 
-_CHECKING_VERBS = ("run", "check", "sets", "refine")
+_CHECKING_VERBS = ("run", "check", "sets", "predict", "refine")
+
+
+def _fail_on(verbs: tuple[str, ...], kinds: tuple[str, ...], *, in_file: bool = True) -> Option:
+    return Option(
+        name="fail_on",
+        verbs=verbs,
+        type=str,
+        choices=kinds,
+        metavar="KINDS",
+        repeated=True,
+        commas=True,
+        default=(),
+        in_file=in_file,
+        help=f"What makes the exit code 1 beside findings: {', '.join(kinds)}. Repeatable, or separated by commas.",
+        example=f"--fail-on {kinds[0]}",
+    )
+
 
 CHECKING: tuple[Option, ...] = (
     Option(
         name="all",
-        verbs=("run", "check", "sets"),
+        verbs=("run", "check", "sets", "predict"),
         type=bool,
         default=False,
         help="Also print the steps of suspects, and notes: what is proved harmless or was not asked about.",
         example="--all",
     ),
-    Option(
-        name="fail_on",
-        verbs=("run", "check", "sets"),
-        type=str,
-        choices=FAIL_ON,
-        metavar="KINDS",
-        repeated=True,
-        commas=True,
-        default=(),
-        help=f"What makes the exit code 1 beside findings: {', '.join(FAIL_ON)}. Repeatable, or separated by commas.",
-        example=f"--fail-on {FAIL_ON[0]}",
-    ),
+    _fail_on(("run", "check", "sets"), FAIL_ON),
+    _fail_on(("predict",), PREDICTED_FAIL_ON, in_file=False),
     Option(
         name="findings_exit_code",
         verbs=("run",),
@@ -66,7 +76,7 @@ CHECKING: tuple[Option, ...] = (
     ),
     Option(
         name="timeout",
-        verbs=("check", "sets"),
+        verbs=("check", "sets", "predict"),
         type=float,
         metavar="S",
         help="Stop after S seconds for each trace, and report what was found so far (exit code 3).",
@@ -90,6 +100,27 @@ CHECKING: tuple[Option, ...] = (
         default="both",
         help="How to check: the 14 access patterns, projection (exact for each set), or both in one pass.",
         example="--method projection",
+    ),
+    Option(
+        name="method",
+        verbs=("predict",),
+        type=str,
+        choices=tuple(PREDICTORS),
+        metavar="NAME",
+        repeated=True,
+        default=(DEFAULT_PREDICTOR,),
+        default_text=DEFAULT_PREDICTOR,
+        in_file=False,
+        help="How to predict; atomsan algorithms lists the methods. Repeatable.",
+        example="--method view",
+    ),
+    Option(
+        name="unordered_handovers",
+        verbs=("predict",),
+        type=bool,
+        default=False,
+        help="What one thread hands over to another (by queues, events, conditions) does not order them.",
+        example="--unordered-handovers",
     ),
     Option(
         name="max_rounds",
@@ -129,7 +160,7 @@ CHECKING: tuple[Option, ...] = (
     ),
     Option(
         name="split_at_waits",
-        verbs=("check", "sets", "refine"),
+        verbs=("check", "sets", "predict", "refine"),
         type=bool,
         default=False,
         help="Split every region where it waits for another thread, not only those AtomSan chose itself.",

@@ -8,7 +8,7 @@ from atomsan.config.option import Option
 from atomsan.reports.registry import ANSWER_FORMATS, DEFAULT, REPORTERS, ReportFormat, suffixes
 from atomsan.trace.formats import FORMATS
 
-READING_VERBS = ("check", "sets", "refine", "stats", "validate", "convert")
+READING_VERBS = ("check", "sets", "predict", "refine", "stats", "validate", "convert")
 
 _READ_FORMATS = tuple(FORMATS)
 _WRITTEN_FORMATS = tuple(name for name, row in FORMATS.items() if row.written)
@@ -41,9 +41,9 @@ def _output(verbs: tuple[str, ...], formats: Mapping[str, ReportFormat]) -> Opti
 
 
 INPUT_AND_OUTPUT: tuple[Option, ...] = (
-    _format(("run", "check", "sets"), REPORTERS),
+    _format(("run", "check", "sets", "predict"), REPORTERS),
     _format(("algorithms", "stats", "validate", "debug"), ANSWER_FORMATS),
-    _output(("run", "check", "sets"), REPORTERS),
+    _output(("run", "check", "sets", "predict"), REPORTERS),
     _output(("stats", "validate"), ANSWER_FORMATS),
     Option(
         name="output",
@@ -57,7 +57,7 @@ INPUT_AND_OUTPUT: tuple[Option, ...] = (
     ),
     Option(
         name="limit",
-        verbs=("run", "check", "sets"),
+        verbs=("run", "check", "sets", "predict"),
         type=int,
         metavar="N",
         default=20,

@@ -159,7 +159,7 @@ def is_torn(turn: Turn, graphs: FlowGraphs) -> bool:
     is_fed = first.node.kind == "read" and last.number in first.graph.uses(first.number)
     feeds = is_one and (first == last or is_fed)
     between = (step for step in (turn.before, turn.after) if step.op == "write")
-    return feeds and any(turn.leaves.number < step.number < turn.enters.number for step in between)
+    return feeds and any(turn.leaves.when < step.when < turn.enters.when for step in between)
 
 
 _OPPOSITES = {"+": "-", "-": "+"}

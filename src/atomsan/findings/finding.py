@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from atomsan.checkers.results import Status
     from atomsan.findings.repair import Repair
 
-Kind = Literal["atomicity", "cycle"]
+Kind = Literal["atomicity", "cycle", "race", "deadlock"]
 
 # The weakest first: the same bug seen twice is one finding with the strongest status.
 STRENGTH: tuple[Status, ...] = ("predicted", "observed", "confirmed")
@@ -92,6 +92,13 @@ class ShownStep:
     """The number of its site."""
     normal: str | None = None
     """The statement of its site, the same for every formatting."""
+    position: int | None = None
+    """Its place in a predicted interleaving."""
+
+    @property
+    def when(self) -> int:
+        """By what the steps of a witness are ordered in time: their events, or their places where it is predicted."""
+        return self.event if self.position is None else self.position
 
     @property
     def locks(self) -> tuple[str, ...] | None:

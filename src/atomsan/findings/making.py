@@ -106,6 +106,7 @@ class TraceNames:
             unit=step.unit,
             at=step.site,
             normal=self.normal(step.site),
+            position=step.position,
         )
 
 

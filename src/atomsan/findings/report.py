@@ -57,6 +57,23 @@ class SetFacts(NamedTuple):
         return shown | ({"capped": True} if self.is_capped else {})
 
 
+class PredictionFacts(NamedTuple):
+    """What prediction says of all interleavings of the units of a run."""
+
+    conflict_atomic: bool | None
+    view_atomic: bool | None
+    asked: frozenset[str]
+    """Which of the two were asked for: `conflict`, `view`."""
+    shapes: int
+    """The transactions that access shared data, those that do the same counted once."""
+    proved: int
+    """How many of these are atomic in every interleaving, whatever others do."""
+
+    def to_dict(self) -> dict[str, Any]:
+        answers = {"conflict": ("conflict_atomic", self.conflict_atomic), "view": ("view_atomic", self.view_atomic)}
+        return dict(answers[kind] for kind in sorted(self.asked))
+
+
 class NamedTransactions(Sequence[tuple[str, int]]):
     """Transactions as (thread, number), named when they are asked for: there can be ten million."""
 
@@ -119,6 +136,8 @@ class Report:
     held: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """The classes of the objects that fields of classes hold: `Account.log` -> `Log`."""
 
+    prediction: PredictionFacts | None = None
+    """What holds in every interleaving; None if nobody asked."""
     runs: int = 1
     """How many runs of a program it is about."""
     is_recorded: bool = False
@@ -132,8 +151,9 @@ class Report:
         return "violated" if self.findings else "holds" if self.reason is None else "unknown"
 
     def failing(self, fail_on: Collection[str] = ()) -> list[Finding]:
-        """What makes a check fail: the findings, and the suspects if these are to count."""
-        return [*self.findings, *(self.suspects if "suspects" in fail_on else ())]
+        """What makes a check fail: the findings, and the suspects, races or deadlocks if these are to count."""
+        suspects = self.suspects if "suspects" in fail_on else ()
+        return [*self.findings, *suspects, *(note for note in self.notes if note.kind in fail_on)]
 
     def root_causes(self) -> list[RootCause]:
         """The findings, grouped by what mends them, each with the suspects that it explains; then other suspects."""
@@ -201,6 +221,8 @@ class Report:
         if self.sets is not None:
             content["patterns"] = self.patterns
             content["sets"] = {name: facts.to_dict() for name, facts in self.sets.items()}
+        if self.prediction is not None:
+            content |= self.prediction.to_dict()
         return content | {"counters": self.counters, "seconds": self.seconds}
 
 

@@ -203,7 +203,7 @@ class Rules:
         if turn.enters.op == "read" and turn.enters.target == turn.leaves.target:
             return is_compared(first, last, self._around.writers.get(turn.enters.target, ()), self._ties)
         return any(
-            read.event > turn.before.number
+            (turn.before.position is not None or read.event > turn.before.number)
             and self._is_guarded(turn, read.event)
             and self._is_compared(turn, first, read)
             for read in (between.reads if between else ())

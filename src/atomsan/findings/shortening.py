@@ -44,7 +44,7 @@ class _Way(NamedTuple):
 def shortened(witness: Witness) -> Witness:
     """The same violation by the fewest transactions, and of these the fewest steps. A cycle without blame stays."""
     steps = witness.steps
-    if witness.blamed is None or not 3 < len(steps) <= MOST_STEPS:
+    if witness.blamed is None or not 3 < len(steps) <= MOST_STEPS or steps[0].position is not None:
         return witness
     # a lock that stands for an asyncio loop makes no order, which only the checker can tell
     locks = {step.target for step in steps if step.edge is Edge.LOCK}
@@ -67,6 +67,8 @@ def blamed_on_interrupted(witness: Witness) -> Witness:
     """
     if witness.blamed is None or witness.unit is not None or len(witness.steps) != 4:
         return witness
+    if witness.steps[0].position is not None:
+        return witness  # in a prediction the events are in another order, and it is known who is interrupted
     first, later, earlier, last = witness.steps
     other = Transaction(later.thread, later.transaction)
     owners = [Transaction(step.thread, step.transaction) for step in witness.steps]

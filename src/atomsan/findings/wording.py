@@ -54,7 +54,7 @@ def sentence(step: ShownStep, next_step: ShownStep) -> str | None:
             f" to {_event(next_step)} (event {next_step.event})"
         )
     is_inside = step.edge == "program-order" and step.owner == next_step.owner
-    if is_inside and step.event <= next_step.event:
+    if is_inside and step.when <= next_step.when:
         return None
     return (_EARLIER if is_inside else rule.sentence).format(
         a=step.thread,
@@ -89,7 +89,7 @@ def meaning(pattern: Pattern, steps: Sequence[ShownStep], span: tuple[int, int],
     between = [steps[(out + 1 + i) % len(steps)] for i in range((back - out - 1) % len(steps))]
     others = list(dict.fromkeys(step.thread for step in between))
     # a cycle does not follow the time: what its order says is in between may have been before both
-    meanwhile = [step for step in between if leaves.event < step.event < returns.event]
+    meanwhile = [step for step in between if leaves.when < step.when < returns.when]
     fitting = [step for step in meanwhile if step.op in pattern.between and step.target == returns.target]
     other = next(iter(fitting), between[0])
     is_in_between = bool(fitting) if pattern.same_location else other in meanwhile
@@ -343,8 +343,8 @@ def _holds(rule: EdgeRule, step: ShownStep, next_step: ShownStep) -> bool:
     if rule.first not in (None, step.op) or rule.second not in (None, next_step.op):
         return False
     if step.edge == "program-order":
-        return step.thread == next_step.thread and (step.event <= next_step.event or step.owner == next_step.owner)
-    if step.thread == next_step.thread or step.event >= next_step.event:
+        return step.thread == next_step.thread and (step.when <= next_step.when or step.owner == next_step.owner)
+    if step.thread == next_step.thread or step.when >= next_step.when:
         return False
     if step.edge == "fork":
         return step.location == next_step.thread

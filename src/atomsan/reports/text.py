@@ -20,7 +20,7 @@ from atomsan.reports.numerals import counted, times
 
 if TYPE_CHECKING:
     from atomsan.findings.finding import Finding, ShownStep
-    from atomsan.findings.report import Report, SetFacts
+    from atomsan.findings.report import PredictionFacts, Report, SetFacts
     from atomsan.findings.root_causes import RootCause
     from atomsan.findings.triage import TriageRow
 
@@ -55,6 +55,8 @@ def _report(report: Report, limit: int | None, with_notes: bool) -> Iterator[str
         yield f"  {', '.join(counts)}"
     if report.sets is not None:
         yield from (f"  {printable(line)}" for line in _sets(report.sets))
+    if report.prediction is not None:
+        yield from (f"  {line}" for line in _prediction(report.prediction))
     if len(report.results) > 1:
         before = "before judging: " if report.is_recorded else ""
         yield f"  {before}" + ", ".join(f"{name}: {result['verdict']}" for name, result in report.results.items())
@@ -142,6 +144,10 @@ def _event(step: ShownStep) -> int:
     return step.event
 
 
+def _when(step: ShownStep) -> int:
+    return step.when
+
+
 def _notes(notes: Sequence[Finding]) -> Iterator[str]:
     for number, note in enumerate(notes, 1):
         yield ""
@@ -159,6 +165,16 @@ def _further(report: Report, with_notes: bool) -> str:
     if report.notes and not with_notes:
         parts.append("--all shows the notes")
     return "; ".join(parts)
+
+
+def _prediction(facts: PredictionFacts) -> Iterator[str]:
+    """What holds in all interleavings of the run."""
+    words = {True: "{} in every interleaving: proved", False: "not {} in every interleaving", None: "{}: not known"}
+    for kind, answer in (("conflict", facts.conflict_atomic), ("view", facts.view_atomic)):
+        if kind in facts.asked:
+            yield words[answer].format(f"{kind}-atomic")
+    if facts.shapes:
+        yield f"atomic whatever others do: {facts.proved:,} of {counted(facts.shapes, 'kind')} of transactions"
 
 
 def _sets(sets: Mapping[str, SetFacts]) -> Iterator[str]:
@@ -247,11 +263,13 @@ def _named(finding: Finding) -> str:
 
 def _seen(finding: Finding, runs: int) -> str:
     """`seen 12 times in 3 of 5 runs`"""
+    if finding.status == "predicted":
+        return "predicted: possible in this order"
     return f"seen {times(finding.count)}" + (f" in {finding.runs:,} of {runs:,} runs" if runs > 1 else "")
 
 
 def _finding(number: int, finding: Finding, runs: int = 1) -> Iterator[str]:
-    first = f", first at {finding.first_place}" if finding.first_place else ""
+    first = f", first at {finding.first_place}" if finding.first_place and finding.status != "predicted" else ""
     yield f"{number}. {_named(finding)} ({_seen(finding, runs)}{first})  [{finding.id}]"
     yield from (f"     {line}" for line in _steps(finding.witness))
     yield from (f"   {line}" for line in finding.explanation)
@@ -266,10 +284,10 @@ def _found_by(finding: Finding) -> str:
 
 
 def _steps(steps: Sequence[ShownStep]) -> Iterator[str]:
-    """The steps in the order of the trace: the interleaving, from top to bottom."""
+    """The steps in the order of the trace, or of the predicted one: the interleaving, from top to bottom."""
     rows = []
     seen: set[int] = set()
-    for step in sorted(steps, key=_event):
+    for step in sorted(steps, key=_when):
         if step.event not in seen:
             seen.add(step.event)
             rows.append((_who(step), step.op, step.location, *_where(step)))

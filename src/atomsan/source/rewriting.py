@@ -161,9 +161,7 @@ class Rewriter:
         probe = self._probe("store_cell", target, name, target.id, region)
         return positions.behind(probe_nodes.tap_pair(probe, value, self._cells_of(owner, value), value), value)
 
-    def _store_marks(
-        self, names: Iterable[tuple[ast.expr | ast.stmt, str]], *, is_done: bool = True
-    ) -> list[ast.stmt]:
+    def _store_marks(self, names: Iterable[tuple[ast.expr | ast.stmt, str]], *, is_done: bool = True) -> list[ast.stmt]:
         """Statements that log stores that have been made, or (not `is_done`) deletions that will be."""
         marks: list[ast.stmt] = []
         for at, text in names:

@@ -1,0 +1,314 @@
+"""`atomsan.predict`: could it have failed? Looks at all interleavings of the units of one run.
+
+trace -> regions under the specification -> shared data -> units -> forest -> pairs -> judging -> Report
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from atomsan.checkers.flattening import Flattening
+from atomsan.errors import InputError
+from atomsan.findings.report import NamedTransactions, PredictionFacts, Report, of_level
+from atomsan.flow.blind_spots import blind_spots
+from atomsan.flow.passes import Pass, execute
+from atomsan.flow.set_check import SetMembership, objects_layout
+from atomsan.flow.trace_input import CHECKED_AT_ONCE, TraceInput, read_through
+from atomsan.predictors.analysis import Answer, RunAnalysis
+from atomsan.predictors.reduction import reducible
+from atomsan.predictors.registry import DEFAULT, PREDICTORS
+from atomsan.predictors.sharing import Sharing
+from atomsan.trace.monitor import Monitor, Progress, silent
+
+if TYPE_CHECKING:
+    import os
+
+    from atomsan.checkers.flattening import FlatBatch
+    from atomsan.checkers.results import Status, Transaction
+    from atomsan.findings.finding import Finding
+    from atomsan.findings.judging import Violations
+    from atomsan.flow.explaining import Explained
+    from atomsan.flow.trace_input import AnyTrace, OpenedTrace
+    from atomsan.source.spec import Specification
+    from atomsan.trace.events import Batch
+
+STATUS: Status = "predicted"
+
+
+def predict(
+    trace: AnyTrace,
+    method: str | Sequence[str] = DEFAULT,
+    *,
+    spec: Specification | str | os.PathLike[str] | None = None,
+    timeout: float | None = None,
+    handovers: bool = True,
+    split_at_waits: bool = False,
+    lenient: bool = False,
+    format: str | None = None,
+    explain: bool = True,
+    progress: Progress = silent,
+) -> Report:
+    """Could it have failed? Predicts the violations in other interleavings of a recorded run, of any kind of trace.
+
+    An interleaving keeps what each thread did, the exclusion of locks, and what fork, join and hand-over order
+    (`handovers`: off, these order nothing). `conflict_atomic` and `view_atomic` of the report say whether every one
+    of them is as good as a serial one: True (proved), False (refuted by a finding), or None, with the reason.
+    """
+    methods = [method] if isinstance(method, str) else list(method)
+    for name in methods:
+        if name not in PREDICTORS:
+            raise InputError(f"unknown method {name!r}: it is one of {', '.join(PREDICTORS)}")
+    opened = TraceInput(trace, spec, split_all=split_at_waits, lenient=lenient, format=format)
+    if not opened.is_repeatable:
+        from atomsan.trace.reading import load
+
+        kept = load(trace, format=format, lenient=lenient)  # type: ignore[arg-type]  # a stream or a pipe
+        opened = TraceInput(kept, opened.spec, split_all=split_at_waits)
+    state = _Predict(opened, Monitor(timeout, progress), methods, handovers=handovers, explain=explain)
+    execute(PLAN, state, state.monitor)
+    return _report(state, state.judged())
+
+
+@dataclass
+class _Predict:
+    """What is known so far. The passes of the plan fill it in."""
+
+    trace: TraceInput
+    monitor: Monitor
+    methods: Sequence[str]
+    handovers: bool
+    explain: bool
+    source: OpenedTrace | None = None
+    """As it was read for the units."""
+    sharing: Sharing | None = None
+    analysis: RunAnalysis | None = None
+    answers: dict[str, Answer] | None = None
+    explained: Explained | None = None
+    seconds: float = 0.0
+    transactions: int = 0
+
+    # ---- what the passes need
+
+    def has_units(self) -> bool:
+        return self.analysis is not None
+
+    def wants_explanations(self) -> bool:
+        return self.explain and bool(self.found)
+
+    # ---- what is known
+
+    @property
+    def main(self) -> OpenedTrace:
+        if self.source is None:
+            raise KeyboardInterrupt
+        return self.source
+
+    @cached_property
+    def names(self) -> Any:
+        from atomsan.findings.making import TraceNames
+
+        return TraceNames(self.main)
+
+    @cached_property
+    def found(self) -> list[Finding]:
+        """What is predicted, before it is judged."""
+        if self.analysis is None or not self.answers:
+            return []
+        from atomsan.findings.making import findings_of, violations_of
+        from atomsan.predictors.witnesses import kinds, predictions
+
+        known = kinds()
+        pairs = [pair for answer in self.answers.values() for pair in answer.pairs]
+        witnesses = [one.witness for one in predictions(pairs, known)]
+        if self.main.meta.recorded:
+            return violations_of(witnesses, self.names, STATUS)
+        return findings_of(witnesses, self.names, STATUS)
+
+    @cached_property
+    def violations(self) -> Violations:
+        from atomsan.findings.judging import Violations
+
+        found = self.membership.with_sets(self.found) if self.main.meta.recorded else self.found
+        return Violations(of_data=found)
+
+    @cached_property
+    def membership(self) -> SetMembership:
+        source = self.main
+        return SetMembership(objects_layout(source.meta, self.trace.spec.sets), source.symbols.locations)
+
+    @cached_property
+    def marked_regions(self) -> set[str]:
+        return self.main.marked_regions(self.trace.spec) if self.main.meta.recorded else set()
+
+    def judged(self) -> list[Finding]:
+        """Findings, suspects and notes, grouped by root causes; then notes of deadlocks and races."""
+        from atomsan.findings.side_notes import side_notes
+
+        notes = side_notes(self.analysis, self.names, STATUS) if self.analysis else []
+        if not self.found:
+            return notes
+        from atomsan.findings.judging import Evidence, judge
+        from atomsan.findings.root_causes import with_groups
+        from atomsan.flow.explaining import Explained
+
+        explained = self.explained or Explained(self.violations)
+        evidence = Evidence(
+            is_ours=(lambda region: region not in self.marked_regions) if self.main.meta.recorded else None,
+            are_apart=self.membership.are_apart,
+            is_settled=self.monitor.stopped is None,
+            around=explained.around,
+        )
+        return [*with_groups(judge(explained.violations, evidence)), *notes]
+
+
+# ---- the passes
+
+
+def _share(state: _Predict) -> Sharing:
+    sharing = Sharing()
+    _read_flat(state, sharing.feed)
+    return sharing
+
+
+def _analyse(state: _Predict) -> RunAnalysis:
+    start = time.monotonic()
+    assert state.sharing is not None
+    source = state.trace.open(CHECKED_AT_ONCE)
+    locks = source.symbols.locks
+    analysis = RunAnalysis(
+        state.sharing.locations,
+        lambda lock: locks.get(lock, "kind") == "loop",
+        with_handovers=state.handovers,
+        may_cut=source.meta.recorded,
+    )
+    state.source = source
+    _read_flat(state, analysis.feed, source)
+    analysis.finish()
+    state.transactions = analysis.reader.transactions
+    state.seconds = time.monotonic() - start
+    return analysis
+
+
+def _answer(state: _Predict) -> dict[str, Answer]:
+    assert state.analysis is not None
+    start = time.monotonic()
+    answers: dict[str, Answer] = {}
+    with state.monitor.stopping():
+        for method in state.methods:
+            answers[method] = _ANSWERS[method](state.analysis)
+    state.seconds += time.monotonic() - start
+    return answers
+
+
+def _by_reduction(analysis: RunAnalysis) -> Answer:
+    if analysis.premise is not None:
+        return Answer(None, analysis.premise)
+    known = reducible(analysis.conflicts, analysis.reader.shapes)
+    if all(known[shape.number] for shape in analysis.reader.shapes if shape.is_transaction):
+        return Answer(True)
+    return Answer(None, "a transaction is not of the form that reduction proves atomic")
+
+
+_ANSWERS: dict[str, Callable[[RunAnalysis], Answer]] = {
+    "commit-node": lambda analysis: analysis.conflict_atomic,
+    "view": lambda analysis: analysis.view_atomic,
+    "reduction": _by_reduction,
+}
+
+
+def _explain(state: _Predict) -> Explained:
+    from atomsan.flow.explaining import explain
+
+    return explain(state.trace, state.main, state.monitor, state.violations)[0]
+
+
+def _read_flat(state: _Predict, feed: Callable[[FlatBatch], None], source: OpenedTrace | None = None) -> None:
+    """One pass over the flattened batches of a source."""
+    opened = source or state.trace.open(CHECKED_AT_ONCE)
+    flattening = Flattening(opened.symbols)
+
+    def feed_flat(batch: Batch) -> None:
+        feed(flattening.flat(flattening.note(batch)))
+
+    read_through(opened, state.monitor, feed_flat)
+    if ends := flattening.ends():
+        feed(ends)
+
+
+PLAN: Sequence[Pass[_Predict]] = (
+    Pass("sharing", _share),
+    Pass("analysis", _analyse),
+    Pass("answers", _answer, needs=(_Predict.has_units,)),
+    Pass("explained", _explain, needs=(_Predict.wants_explanations,)),
+)
+
+
+# ---- the report
+
+
+def _report(state: _Predict, judged: Sequence[Finding]) -> Report:
+    source, analysis, answers = state.main, state.analysis, state.answers or {}
+    meta = source.meta
+    stopped = state.monitor.stopped
+    reasons = [answer.reason for answer in answers.values() if answer.is_atomic is None]
+    return Report(
+        trace=source.facts(state.transactions, is_whole=stopped is None),
+        algorithm=", ".join(state.methods),
+        serializable=None,
+        violations=None,
+        transactions=NamedTransactions(_blamed(state), source.symbols.threads.__getitem__),
+        findings=of_level(judged, "finding"),
+        suspects=of_level(judged, "suspect"),
+        notes=of_level(judged, "note"),
+        results={name: _shown(answer) for name, answer in answers.items()},
+        counters=analysis.counters if analysis else {},
+        seconds={"total": state.seconds},
+        reason=stopped or next((reason for reason in reasons if reason), None),
+        stopped=stopped,
+        repairs=source.repairs,
+        warnings=[
+            *meta.warnings,
+            *(blind_spots(state.trace.spec, source.symbols, meta) if source.is_read and meta.recorded else ()),
+        ],
+        is_recorded=meta.recorded,
+        prediction=_facts(state) if answers else None,
+    )
+
+
+def _shown(answer: Answer) -> dict[str, Any]:
+    verdict = {True: "holds", False: "violated", None: "unknown"}[answer.is_atomic]
+    return {"verdict": verdict} | ({} if answer.reason is None else {"reason": answer.reason})
+
+
+def _facts(state: _Predict) -> PredictionFacts:
+    answers, analysis = state.answers or {}, state.analysis
+    assert analysis is not None
+    conflict = [answers[name].is_atomic for name in ("commit-node", "reduction") if name in answers]
+    transactions = [shape for shape in analysis.reader.shapes if shape.is_transaction]
+    proved = [shape for shape in transactions if analysis.premise is None and analysis.conflicts.is_proved(shape)]
+    return PredictionFacts(
+        conflict_atomic=next((answer for answer in conflict if answer is not None), None),
+        view_atomic=answers["view"].is_atomic if "view" in answers else None,
+        asked=frozenset(("conflict" if name != "view" else "view") for name in answers),
+        shapes=len(transactions),
+        proved=len(proved),
+    )
+
+
+def _blamed(state: _Predict) -> list[Transaction]:
+    """The transactions of the examples that are torn apart."""
+    from atomsan.checkers.results import Transaction
+
+    found = {
+        (step.thread, step.transaction)
+        for finding in state.found
+        if finding.span
+        for step in (finding.witness[finding.span[0]],)
+        if step.transaction
+    }
+    threads = {state.main.symbols.threads[number]: number for number in range(len(state.main.symbols.threads))}
+    return sorted(Transaction(threads[thread], number) for thread, number in found)

@@ -1,0 +1,159 @@
+"""Two units, exactly: whether some interleaving of them has no serial order, and one that shows it.
+
+All interleavings of two units are the ways through a grid: how far the one has come, and how far the other. Ways on
+which both hold a lock, or which cannot be completed, are no interleavings. This needs no premises, but takes as long as
+the product of the two lengths; the forest says in less time where to look.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+from atomsan.trace.events import Op
+
+if TYPE_CHECKING:
+    from atomsan.predictors.units import Steps
+
+# Larger grids are not looked at.
+MOST_STATES = 1 << 20
+
+State = tuple[int, int]
+
+
+class Tear(NamedTuple):
+    """A unit accesses `first` and `last`; in between another one does `into` after the first and `out` before the last.
+
+    All are places in the steps of their units. `first` conflicts with `into`, and `out` with `last`.
+    """
+
+    first: int
+    last: int
+    into: int
+    out: int
+
+
+class Grid:
+    """The interleavings of two units."""
+
+    def __init__(self, one: Steps, other: Steps) -> None:
+        self.one, self.other = one, other
+        self._held = _held(one), _held(other)
+
+    @property
+    def is_too_large(self) -> bool:
+        return (len(self.one) + 1) * (len(self.other) + 1) > MOST_STATES
+
+    @cached_property
+    def legal(self) -> list[bytearray]:
+        """By state: whether an interleaving comes by that can be completed."""
+        rows, columns = len(self.one) + 1, len(self.other) + 1
+        ours, theirs = self._held
+        free = [bytearray(not (ours[i] & theirs[j]) for j in range(columns)) for i in range(rows)]
+        ahead = [bytearray(columns) for _ in range(rows)]
+        for i in range(rows):
+            for j in range(columns):
+                is_reached = (i == j == 0) or (i and ahead[i - 1][j]) or (j and ahead[i][j - 1])
+                ahead[i][j] = bool(free[i][j] and is_reached)
+        back = [bytearray(columns) for _ in range(rows)]
+        for i in reversed(range(rows)):
+            for j in reversed(range(columns)):
+                is_end = i == rows - 1 and j == columns - 1
+                goes_on = is_end or (i + 1 < rows and back[i + 1][j]) or (j + 1 < columns and back[i][j + 1])
+                back[i][j] = bool(ahead[i][j] and goes_on)
+        return back
+
+    def way(self, *through: tuple[State, State]) -> list[State] | None:
+        """A way from beginning to end that comes, one after the other, by a state in each of some rectangles.
+
+        A rectangle is given by its two corners.
+        """
+        rows, columns = len(self.one) + 1, len(self.other) + 1
+        goal = len(through)
+        stage = [[-1] * columns for _ in range(rows)]
+        for i in range(rows):
+            for j in range(columns):
+                if not self.legal[i][j]:
+                    continue
+                best = 0 if i == j == 0 else -1
+                if i:
+                    best = max(best, stage[i - 1][j])
+                if j:
+                    best = max(best, stage[i][j - 1])
+                while 0 <= best < goal and _is_inside((i, j), through[best]):
+                    best += 1
+                stage[i][j] = best
+        if stage[-1][-1] < goal:
+            return None
+        return _traced_back(stage)
+
+    def tear(self, first: int, last: int, into: int, out: int) -> list[State] | None:
+        """A way on which the first access comes before `into` of the other unit, and `out` before the last one."""
+        rows, columns = len(self.one), len(self.other)
+        before_into = ((first + 1, 0), (rows, into))
+        before_last = ((0, out + 1), (last, columns))
+        found = self.way(before_into, before_last)
+        return found if found is not None else self.way(before_last, before_into)
+
+    def tears(self) -> Iterator[Tear]:
+        """All quadruples of accesses by which a transaction of the first unit could be torn apart, as far as data says.
+
+        What the other unit does outside of transactions is no single step: what it does first may come before the first
+        unit, and what it does later after it.
+        """
+        partners = [
+            [at for at, step in enumerate(self.other) if conflicts(own.op, step.op) and step.target == own.target]
+            if own.op <= Op.WRITE and own.inside
+            else []
+            for own in self.one
+        ]
+        for first, into_some in enumerate(partners):
+            for last in range(first + 1, len(partners)):
+                if not partners[last] or self.one[first].inside != self.one[last].inside:
+                    continue
+                for into in into_some:
+                    for out in partners[last]:
+                        if into <= out or 0 != self.other[into].inside == self.other[out].inside:
+                            yield Tear(first, last, into, out)
+
+    def violation(self) -> tuple[Tear, list[State]] | None:
+        """Some interleaving without a serial order."""
+        for tear in self.tears():
+            if (way := self.tear(*tear)) is not None:
+                return tear, way
+        return None
+
+
+def conflicts(one: int, other: int) -> bool:
+    """Whether two operations on one location conflict: both are accesses, and one writes."""
+    return one <= Op.WRITE and other <= Op.WRITE and Op.WRITE in (one, other)
+
+
+def _held(steps: Steps) -> list[frozenset[int]]:
+    """The locks that are held before each step, and after the last one."""
+    held = [frozenset[int]()]
+    for step in steps:
+        if step.op == Op.ACQUIRE:
+            held.append(held[-1] | {step.target})
+        elif step.op == Op.RELEASE:
+            held.append(held[-1] - {step.target})
+        else:
+            held.append(held[-1])
+    return held
+
+
+def _is_inside(state: State, corners: tuple[State, State]) -> bool:
+    (low, left), (high, right) = corners
+    return low <= state[0] <= high and left <= state[1] <= right
+
+
+def _traced_back(stage: list[list[int]]) -> list[State]:
+    """The way that has come by most, from its end."""
+    i, j = len(stage) - 1, len(stage[0]) - 1
+    found = [(i, j)]
+    while i or j:
+        options = [*([(i - 1, j)] if i else []), *([(i, j - 1)] if j else [])]
+        i, j = max(options, key=lambda state: stage[state[0]][state[1]])
+        found.append((i, j))
+    return found[::-1]

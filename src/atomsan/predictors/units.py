@@ -1,0 +1,273 @@
+"""Units: divides a trace into the pieces whose interleavings prediction is about.
+
+A unit is a transaction, or what a thread does outside transactions: each access there, and each outermost lock block.
+What orders threads (fork, join, hand-over) ends a unit, so that of two units it is known as a whole whether they can
+run in parallel (`order.py`); a transaction that is cut so is several units.
+
+Of a unit, the accesses of shared data are kept, with the locks around them: of the same accesses or lock blocks in one
+block only the first two, since more of them can be torn apart only where these can. Units that do the same to the same
+data are one `Shape`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from atomsan.checkers.flattening import NOTHING
+from atomsan.checkers.results import NO_REGION
+from atomsan.trace.events import Op
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from atomsan.checkers.flattening import FlatBatch
+    from atomsan.predictors.lock_order import LockOrder
+    from atomsan.predictors.order import Order
+
+KEPT_ALIKE = 2
+
+_ORDERS = frozenset({Op.FORK, Op.JOIN, Op.POST, Op.TAKE})
+
+
+class UnitStep(NamedTuple):
+    """An access of shared data, or the acquire or release of a lock."""
+
+    op: int
+    target: int
+    site: int
+    inside: int = 0
+    """Which transaction of the unit it is in, from 1; 0 if it is in none. A lock block may be around transactions."""
+
+
+Steps = tuple[UnitStep, ...]
+
+
+class Occurrence(NamedTuple):
+    """A unit as it was executed."""
+
+    thread: int
+    period: int
+    """The time of its thread, between two events that order threads."""
+    transaction: int
+    """The number of its transaction; 0 outside."""
+    events: tuple[int, ...]
+    """Of the steps of its shape."""
+
+
+@dataclass(eq=False)
+class Shape:
+    """Units that do the same to the same data."""
+
+    number: int
+    regions: tuple[int, ...]
+    """Of its transactions: more than one if a lock block is around them."""
+    steps: Steps
+    occurrences: list[Occurrence] = field(default_factory=list)
+    """The first in each period of each thread."""
+    count: int = 0
+
+    @property
+    def is_transaction(self) -> bool:
+        return bool(self.regions)
+
+    def region(self, step: UnitStep) -> int:
+        """The region of the transaction that a step is in, or NO_REGION."""
+        return self.regions[step.inside - 1] if step.inside else NO_REGION
+
+    @staticmethod
+    def transaction(unit: Occurrence, step: UnitStep) -> int:
+        """The number of the transaction that a step of a unit is in, or 0."""
+        return unit.transaction + step.inside - 1 if step.inside else 0
+
+
+class Executed(NamedTuple):
+    """A unit, and what it does."""
+
+    shape: Shape
+    unit: Occurrence
+
+
+class OrderEvent(NamedTuple):
+    """A fork, join, post or take."""
+
+    op: int
+    target: int
+
+
+class UnitReader:
+    """One pass. Feed it the flattened batches of a trace.
+
+    `shared` says which locations count, and `is_loop` which locks are loops: a loop excludes, as a lock does, but
+    nobody waits for it while holding another.
+    """
+
+    def __init__(
+        self, shared: NDArray[np.bool_], is_loop: Callable[[int], bool], order: Order, locks: LockOrder
+    ) -> None:
+        self._shared = shared
+        self._is_loop = is_loop
+        self._order = order
+        self._locks = locks
+        self._threads: dict[int, _Thread] = {}
+        self._shapes: dict[tuple[tuple[int, ...], Steps], Shape] = {}
+        self.sequence: dict[int, list[Executed | OrderEvent]] = {}
+        """By thread: its units and what orders it, one after the other."""
+        self.cut: set[tuple[int, int]] = set()
+        """The transactions that an order of threads cuts in pieces: thread and number."""
+        self.is_nested = True
+        """Whether locks were always released in the reverse order of their acquires."""
+        self.units = 0
+        self.transactions = 0
+
+    @property
+    def shapes(self) -> list[Shape]:
+        return list(self._shapes.values())
+
+    def feed(self, batch: FlatBatch) -> None:
+        shared = self._shared
+        columns = (batch.op, batch.original, batch.thread, batch.target, batch.site)
+        rows = zip(*(column.tolist() for column in columns), strict=True)
+        for event, (op, original, number, target, site) in enumerate(rows, batch.first):
+            if op <= Op.WRITE and not shared[target]:
+                continue
+            thread = self._threads.get(number) or self._threads.setdefault(number, _Thread(number))
+            if op == NOTHING and original in (Op.ACQUIRE, Op.RELEASE) and self._is_loop(target):
+                op = original
+            if op <= Op.WRITE:
+                thread.access(UnitStep(op, target, site, thread.inside), event)
+            elif op == Op.ACQUIRE:
+                if not self._is_loop(target):
+                    self._locks.add(number, thread.period, list(thread.held), target, event, site)
+                thread.acquire(target, event)
+            elif op == Op.RELEASE:
+                self.is_nested &= thread.release(target, event)
+            elif op == Op.BEGIN:
+                self.transactions += 1
+                thread.begin(target)
+            elif op == Op.END:
+                thread.is_inside = False
+            elif op in _ORDERS:
+                if thread.is_busy and thread.transaction:
+                    self.cut.add((number, thread.transaction))
+                self._close(thread)
+                thread.period = self._order.add(number, op, target)
+                self.sequence.setdefault(number, []).append(OrderEvent(op, target))
+            if not thread.is_busy:
+                self._close(thread)
+
+    def finish(self) -> None:
+        for thread in self._threads.values():
+            self._close(thread)
+
+    def _close(self, thread: _Thread) -> None:
+        """The unit of a thread ends. If it is still busy, what follows is another one."""
+        steps, events = thread.take()
+        if any(step.op <= Op.WRITE for step in steps):
+            self.units += 1
+            key = tuple(thread.regions), steps
+            shape = self._shapes.get(key)
+            if shape is None:
+                shape = self._shapes[key] = Shape(len(self._shapes), *key)
+            shape.count += 1
+            unit = Occurrence(thread.number, thread.period, thread.transaction, events)
+            if thread.latest.get(shape.number) != thread.period:
+                thread.latest[shape.number] = thread.period
+                shape.occurrences.append(unit)
+            self.sequence.setdefault(thread.number, []).append(Executed(shape, unit))
+        if not thread.is_busy:
+            thread.transaction, thread.regions = 0, []
+
+
+class _Thread:
+    """What a thread has done since its unit began."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.period = 0
+        self.is_inside = False
+        self.transaction = 0
+        """The number of the first transaction of the unit; 0 if it has none."""
+        self.regions: list[int] = []
+        self.held: dict[int, int] = {}
+        """The locks that it holds, in the order of their acquires, and where in its steps these are."""
+        self.latest: dict[int, int] = {}
+        """By shape: the last period with an example of it."""
+        self._begun = 0
+        self._steps: list[UnitStep] = []
+        self._events: list[int] = []
+        self._alike: dict[tuple[int, object], int] = {}
+        """How often something was done in a lock block, which is known by the place of its acquire."""
+
+    @property
+    def is_busy(self) -> bool:
+        return self.is_inside or bool(self.held)
+
+    @property
+    def inside(self) -> int:
+        return self._begun - self.transaction + 1 if self.is_inside else 0
+
+    def begin(self, region: int) -> None:
+        self.is_inside = True
+        self._begun += 1
+        self.regions.append(region)
+        if not self.transaction:
+            self.transaction = self._begun
+
+    def access(self, step: UnitStep, event: int) -> None:
+        if self._is_new(step):
+            self._add(step, event)
+
+    def acquire(self, lock: int, event: int) -> None:
+        self.held[lock] = len(self._steps)
+        self._add(UnitStep(Op.ACQUIRE, lock, 0), event)
+
+    def release(self, lock: int, event: int) -> bool:
+        """Whether it is the lock that was acquired last."""
+        is_innermost = next(reversed(self.held), None) == lock
+        start = self.held.pop(lock)
+        self._add(UnitStep(Op.RELEASE, lock, 0), event)
+        block = tuple(self._steps[start:])
+        if is_innermost and _is_closed(block) and not self._is_new(block):
+            del self._steps[start:]
+            del self._events[start:]
+        return is_innermost
+
+    def _is_new(self, what: object) -> bool:
+        """Whether there is not enough of the same in the innermost lock block."""
+        key = next(reversed(self.held.values()), -1), what
+        alike = self._alike.get(key, 0)
+        self._alike[key] = alike + 1
+        return alike < KEPT_ALIKE
+
+    def _add(self, step: UnitStep, event: int) -> None:
+        self._steps.append(step)
+        self._events.append(event)
+
+    def take(self) -> tuple[Steps, tuple[int, ...]]:
+        """The steps of the unit and their events. Locks that are still held are so from the beginning of the next."""
+        steps, events = tuple(self._steps), tuple(self._events)
+        held = [(self._steps[at], self._events[at]) for at in self.held.values()]
+        self._steps, self._events = [step for step, _ in held], [event for _, event in held]
+        self.held = {step.target: at for at, step in enumerate(self._steps)}
+        self._alike.clear()
+        if held:
+            # to others they are released where the unit ends
+            steps += tuple(UnitStep(Op.RELEASE, step.target, 0) for step, _ in reversed(held))
+            events += tuple(events[-1:] * len(held))
+        return steps, events
+
+
+def _is_closed(steps: Steps) -> bool:
+    """Whether every lock that is released was acquired in these steps, and the other way round."""
+    held: set[int] = set()
+    for step in steps:
+        if step.op == Op.ACQUIRE:
+            held.add(step.target)
+        elif step.op == Op.RELEASE:
+            if step.target not in held:
+                return False
+            held.remove(step.target)
+    return not held

@@ -121,9 +121,13 @@ class _Predict:
         from atomsan.findings.making import findings_of, violations_of
         from atomsan.predictors.witnesses import kinds, predictions
 
-        known = kinds()
         pairs = [pair for answer in self.answers.values() for pair in answer.pairs]
-        witnesses = [one.witness for one in predictions(pairs, known)]
+        witnesses = []
+        with self.monitor.stopping():
+            for one in predictions(pairs, kinds()):
+                witnesses.append(one.witness)
+                if self.monitor.is_over():
+                    break
         if self.main.meta.recorded:
             return violations_of(witnesses, self.names, STATUS)
         return findings_of(witnesses, self.names, STATUS)
@@ -148,7 +152,8 @@ class _Predict:
         """Findings, suspects and notes, grouped by root causes; then notes of deadlocks and races."""
         from atomsan.findings.side_notes import side_notes
 
-        notes = side_notes(self.analysis, self.names, STATUS) if self.analysis else []
+        is_whole = self.analysis is not None and self.monitor.stopped is None
+        notes = side_notes(self.analysis, self.names, STATUS) if self.analysis and is_whole else []
         if not self.found:
             return notes
         from atomsan.findings.judging import Evidence, judge
@@ -265,7 +270,7 @@ def _report(state: _Predict, judged: Sequence[Finding]) -> Report:
         suspects=of_level(judged, "suspect"),
         notes=of_level(judged, "note"),
         results={name: _shown(answer) for name, answer in answers.items()},
-        counters=analysis.counters if analysis else {},
+        counters=analysis.counters if analysis and stopped is None else {},
         seconds={"total": state.seconds},
         reason=stopped or next((reason for reason in reasons if reason), None),
         stopped=stopped,
@@ -275,7 +280,7 @@ def _report(state: _Predict, judged: Sequence[Finding]) -> Report:
             *(blind_spots(state.trace.spec, source.symbols, meta) if source.is_read and meta.recorded else ()),
         ],
         is_recorded=meta.recorded,
-        prediction=_facts(state) if answers else None,
+        prediction=_facts(state) if answers and stopped is None else None,
     )
 
 

@@ -55,12 +55,13 @@ class LockOrder:
 
     def cycles(self) -> list[list[Wait]]:
         """One cycle for each set of locks: each thread waits for what the next one holds."""
+        waits = self._circular()
         by_held: dict[int, list[Wait]] = {}
-        for wait in self._waits.values():
+        for wait in waits:
             by_held.setdefault(wait.holding, []).append(wait)
         found: dict[frozenset[int], list[Wait]] = {}
         left = MOST_STEPS
-        for first in self._waits.values():
+        for first in waits:
             for cycle in self._from(first, by_held):
                 if cycle is not None:
                     found.setdefault(frozenset(wait.lock for wait in cycle), cycle)
@@ -69,6 +70,16 @@ class LockOrder:
                     self.is_complete = False
                     return list(found.values())
         return list(found.values())
+
+    def _circular(self) -> list[Wait]:
+        """The waits that may be part of a cycle: their locks have others before and behind them, and these too."""
+        waits = list(self._waits.values())
+        while True:
+            held, wanted = {wait.holding for wait in waits}, {wait.lock for wait in waits}
+            kept = [wait for wait in waits if wait.holding in wanted and wait.lock in held]
+            if len(kept) == len(waits):
+                return kept
+            waits = kept
 
     def _from(self, first: Wait, by_held: dict[int, list[Wait]]) -> Iterator[list[Wait] | None]:
         """The cycles that begin with a wait, which has the lowest lock; None for each step that leads to none."""

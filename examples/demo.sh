@@ -20,6 +20,15 @@ echo "# ... and the same program without the bug."
 run atomsan run --noise bank_fixed.py
 
 echo
+echo "# In a quiet run nothing happens to the money, but it could: prediction looks at the other interleavings of that run (exit code 1) ..."
+run atomsan record --quiet -o quiet.atomtrace bank.py
+run atomsan predict quiet.atomtrace || echo "(exit code $?)"
+echo
+echo "# ... and proves that nothing can happen without the bug."
+run atomsan record --quiet -o fixed.atomtrace bank_fixed.py
+run atomsan predict fixed.atomtrace
+
+echo
 echo "# Traces of other tools are checked too. A run of a bank: every access is locked, but a deposit takes the lock twice."
 run atomsan stats bank.std
 run atomsan validate bank.std

@@ -257,3 +257,34 @@ def test_trace_from_standard_input_can_be_predicted(tmp_path: Path) -> None:
 def test_unknown_method_is_refused() -> None:
     with pytest.raises(InputError, match="unknown method 'magic'"):
         atomsan.predict(trace(LOST), "magic")
+
+
+LINE = """
+import collections
+import threading
+
+class Line:
+    def __init__(self):
+        self.waiting = collections.deque(range(9))
+
+    def next_one(self):
+        {body}
+
+line = Line()
+threads = [threading.Thread(target=line.next_one) for _ in range(2)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "findings"), [("return self.waiting.popleft()", 0), ("if self.waiting: return self.waiting.popleft()", 1)]
+)
+def test_one_call_of_a_built_in_method_is_one_step(body: str, findings: int, tmp_path: Path) -> None:
+    (tmp_path / "line.py").write_text(LINE.format(body=body))
+    command = [sys.executable, "-m", "atomsan", "record", "-o", "line.atomtrace", "line.py"]
+    run(command, cwd=tmp_path, check=True, capture_output=True)
+    causes = atomsan.predict(str(tmp_path / "line.atomtrace")).root_causes()
+    assert len([cause for cause in causes if cause.shown.level == "finding"]) == findings

@@ -22,6 +22,7 @@ from atomsan.predictors.analysis import Answer, RunAnalysis
 from atomsan.predictors.reduction import reducible
 from atomsan.predictors.registry import DEFAULT, PREDICTORS
 from atomsan.predictors.sharing import Sharing
+from atomsan.trace.events import NO_SITE
 from atomsan.trace.monitor import Monitor, Progress, silent
 
 if TYPE_CHECKING:
@@ -183,10 +184,18 @@ def _analyse(state: _Predict) -> RunAnalysis:
     start = time.monotonic()
     assert state.sharing is not None
     source = state.trace.open(CHECKED_AT_ONCE)
-    locks = source.symbols.locks
+    locks, sites = source.symbols.locks, source.symbols.sites
+    calls: dict[int, bool] = {NO_SITE: False}
+
+    def is_call(site: int) -> bool:
+        if site not in calls:
+            calls[site] = sites.get(site, "operation") is not None
+        return calls[site]
+
     analysis = RunAnalysis(
         state.sharing.locations,
         lambda lock: locks.get(lock, "kind") == "loop",
+        is_call if source.meta.recorded else lambda site: False,
         with_handovers=state.handovers,
         may_cut=source.meta.recorded,
     )

@@ -42,6 +42,7 @@ class RunAnalysis:
         self,
         shared: NDArray[np.bool_],
         is_loop: Callable[[int], bool],
+        is_call: Callable[[int], bool] = lambda site: False,
         *,
         with_handovers: bool = True,
         may_cut: bool = False,
@@ -49,7 +50,7 @@ class RunAnalysis:
         self._may_cut = may_cut
         self.order = Order(with_handovers=with_handovers)
         self.locks = LockOrder(self.order)
-        self.reader = UnitReader(shared, is_loop, self.order, self.locks)
+        self.reader = UnitReader(shared, is_loop, is_call, self.order, self.locks)
 
     def feed(self, batch: FlatBatch) -> None:
         self.reader.feed(batch)

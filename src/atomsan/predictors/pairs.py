@@ -1,7 +1,8 @@
 """Two units, exactly: whether some interleaving of them has no serial order, and one that shows it.
 
 All interleavings of two units are the ways through a grid: how far the one has come, and how far the other. Ways on
-which both hold a lock, or which cannot be completed, are no interleavings. This needs no premises, but takes as long as
+which both hold a lock, or that leave a unit in the middle of one call of a built-in operation, or which cannot be
+completed, are no interleavings. This needs no premises, but takes as long as
 the product of the two lengths; the forest says in less time where to look.
 """
 
@@ -40,6 +41,8 @@ class Grid:
     def __init__(self, one: Steps, other: Steps) -> None:
         self.one, self.other = one, other
         self._held = _held(one), _held(other)
+        self._inner = _inner(one), _inner(other)
+        """Whether a unit is in the middle of one call before each step, and after the last one."""
 
     @property
     def is_too_large(self) -> bool:
@@ -50,17 +53,24 @@ class Grid:
         """By state: whether an interleaving comes by that can be completed."""
         rows, columns = len(self.one) + 1, len(self.other) + 1
         ours, theirs = self._held
+        mine, others = self._inner
         free = [bytearray(not (ours[i] & theirs[j]) for j in range(columns)) for i in range(rows)]
         ahead = [bytearray(columns) for _ in range(rows)]
         for i in range(rows):
             for j in range(columns):
-                is_reached = (i == j == 0) or (i and ahead[i - 1][j]) or (j and ahead[i][j - 1])
+                is_reached = (
+                    i == j == 0 or (i and ahead[i - 1][j] and not others[j]) or (j and ahead[i][j - 1] and not mine[i])
+                )
                 ahead[i][j] = bool(free[i][j] and is_reached)
         back = [bytearray(columns) for _ in range(rows)]
         for i in reversed(range(rows)):
             for j in reversed(range(columns)):
                 is_end = i == rows - 1 and j == columns - 1
-                goes_on = is_end or (i + 1 < rows and back[i + 1][j]) or (j + 1 < columns and back[i][j + 1])
+                goes_on = (
+                    is_end
+                    or (i + 1 < rows and back[i + 1][j] and not others[j])
+                    or (j + 1 < columns and back[i][j + 1] and not mine[i])
+                )
                 back[i][j] = bool(ahead[i][j] and goes_on)
         return back
 
@@ -70,6 +80,7 @@ class Grid:
         A rectangle is given by its two corners.
         """
         rows, columns = len(self.one) + 1, len(self.other) + 1
+        mine, others = self._inner
         goal = len(through)
         stage = [[-1] * columns for _ in range(rows)]
         for i in range(rows):
@@ -77,16 +88,16 @@ class Grid:
                 if not self.legal[i][j]:
                     continue
                 best = 0 if i == j == 0 else -1
-                if i:
+                if i and not others[j]:
                     best = max(best, stage[i - 1][j])
-                if j:
+                if j and not mine[i]:
                     best = max(best, stage[i][j - 1])
                 while 0 <= best < goal and _is_inside((i, j), through[best]):
                     best += 1
                 stage[i][j] = best
         if stage[-1][-1] < goal:
             return None
-        return _traced_back(stage)
+        return _traced_back(stage, self._inner)
 
     def tear(self, first: int, last: int, into: int, out: int) -> list[State] | None:
         """A way on which the first access comes before `into` of the other unit, and `out` before the last one."""
@@ -143,17 +154,22 @@ def _held(steps: Steps) -> list[frozenset[int]]:
     return held
 
 
+def _inner(steps: Steps) -> list[bool]:
+    return [*(step.is_joined for step in steps), False]
+
+
 def _is_inside(state: State, corners: tuple[State, State]) -> bool:
     (low, left), (high, right) = corners
     return low <= state[0] <= high and left <= state[1] <= right
 
 
-def _traced_back(stage: list[list[int]]) -> list[State]:
+def _traced_back(stage: list[list[int]], inner: tuple[list[bool], list[bool]]) -> list[State]:
     """The way that has come by most, from its end."""
+    mine, others = inner
     i, j = len(stage) - 1, len(stage[0]) - 1
     found = [(i, j)]
     while i or j:
-        options = [*([(i - 1, j)] if i else []), *([(i, j - 1)] if j else [])]
+        options = [*([(i - 1, j)] if i and not others[j] else []), *([(i, j - 1)] if j and not mine[i] else [])]
         i, j = max(options, key=lambda state: stage[state[0]][state[1]])
         found.append((i, j))
     return found[::-1]

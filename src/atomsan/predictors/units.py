@@ -40,6 +40,8 @@ class UnitStep(NamedTuple):
     site: int
     inside: int = 0
     """Which transaction of the unit it is in, from 1; 0 if it is in none. A lock block may be around transactions."""
+    is_joined: bool = False
+    """Whether it is of the same call as the step before, so that nobody comes in between."""
 
 
 Steps = tuple[UnitStep, ...]
@@ -100,15 +102,22 @@ class OrderEvent(NamedTuple):
 class UnitReader:
     """One pass. Feed it the flattened batches of a trace.
 
-    `shared` says which locations count, and `is_loop` which locks are loops: a loop excludes, as a lock does, but
-    nobody waits for it while holding another.
+    `shared` says which locations count, `is_loop` which locks are loops: a loop excludes, as a lock does, but nobody
+    waits for it while holding another. `is_call` says of a site whether one call of a built-in operation is there,
+    which accesses all it does in one step.
     """
 
     def __init__(
-        self, shared: NDArray[np.bool_], is_loop: Callable[[int], bool], order: Order, locks: LockOrder
+        self,
+        shared: NDArray[np.bool_],
+        is_loop: Callable[[int], bool],
+        is_call: Callable[[int], bool],
+        order: Order,
+        locks: LockOrder,
     ) -> None:
         self._shared = shared
         self._is_loop = is_loop
+        self._is_call = is_call
         self._order = order
         self._locks = locks
         self._threads: dict[int, _Thread] = {}
@@ -137,7 +146,7 @@ class UnitReader:
             if op == NOTHING and original in (Op.ACQUIRE, Op.RELEASE) and self._is_loop(target):
                 op = original
             if op <= Op.WRITE:
-                thread.access(UnitStep(op, target, site, thread.inside), event)
+                thread.access(UnitStep(op, target, site, thread.inside), event, is_call=self._is_call(site))
             elif op == Op.ACQUIRE:
                 if not self._is_loop(target):
                     self._locks.add(number, thread.period, list(thread.held), target, event, site)
@@ -155,6 +164,8 @@ class UnitReader:
                 self._close(thread)
                 thread.period = self._order.add(number, op, target)
                 self.sequence.setdefault(number, []).append(OrderEvent(op, target))
+            if op > Op.WRITE:
+                thread.end_call()
             if not thread.is_busy:
                 self._close(thread)
 
@@ -198,6 +209,9 @@ class _Thread:
         self._begun = 0
         self._steps: list[UnitStep] = []
         self._events: list[int] = []
+        self._call_site = -1
+        self._called: set[tuple[int, int]] = set()
+        """What the call that is at work has accessed, and where that is."""
         self._alike: dict[tuple[int, object], int] = {}
         """How often something was done in a lock block, which is known by the place of its acquire."""
 
@@ -216,9 +230,23 @@ class _Thread:
         if not self.transaction:
             self.transaction = self._begun
 
-    def access(self, step: UnitStep, event: int) -> None:
+    def access(self, step: UnitStep, event: int, *, is_call: bool) -> None:
+        # a call accesses a location once, so what comes again is another call
+        what = step.op, step.target
+        if not is_call or step.site != self._call_site or what in self._called:
+            self.end_call()
+        is_joined = self._call_site == step.site
+        if is_call:
+            self._call_site = step.site
+            self._called.add(what)
         if self._is_new(step):
-            self._add(step, event)
+            self._add(step._replace(is_joined=is_joined), event)
+        else:
+            self.end_call()
+
+    def end_call(self) -> None:
+        self._call_site = -1
+        self._called.clear()
 
     def acquire(self, lock: int, event: int) -> None:
         self.held[lock] = len(self._steps)

@@ -269,6 +269,8 @@ def _report(state: _Predict, judged: Sequence[Finding]) -> Report:
     meta = source.meta
     stopped = state.monitor.stopped
     reasons = [answer.reason for answer in answers.values() if answer.is_atomic is None]
+    if any(answer.is_atomic is False for answer in answers.values()) and not state.found:
+        reasons.append("two units refute it that are too long to show how")
     return Report(
         trace=source.facts(state.transactions, is_whole=stopped is None),
         algorithm=", ".join(state.methods),

@@ -11,7 +11,7 @@ are decided by all their interleavings (`pairs.py`), which needs no premises, wh
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
@@ -26,9 +26,6 @@ from atomsan.trace.events import Op
 if TYPE_CHECKING:
     from atomsan.predictors.order import Order
     from atomsan.predictors.units import Occurrence, Shape, UnitReader
-
-# Of more units than this, no cycles of the forest are looked for: theorem 4.1 is all that can prove something.
-MOST_UNITS = 5_000
 
 
 class Pair(NamedTuple):
@@ -118,7 +115,7 @@ class ForestAnalysis:
 
     @property
     def is_too_large(self) -> bool:
-        return self._reader.units > MOST_UNITS
+        return self._reader.is_cut_short
 
     @cached_property
     def warned(self) -> list[Occurrence]:
@@ -168,7 +165,7 @@ class _Graph:
         self._edges.setdefault(number, [])
         return number
 
-    def add_threads(self, reader: UnitReader, tree_of: object) -> Iterator[Executed]:
+    def add_threads(self, reader: UnitReader, tree_of: Callable[[Shape], Tree]) -> Iterator[Executed]:
         """The units, numbered from 0, each joined with what comes before and after it; what orders is below 0."""
         first: dict[int, int] = {}
         last: dict[int, int] = {}
@@ -183,7 +180,7 @@ class _Graph:
                 if isinstance(one, Executed):
                     number = units
                     units += 1
-                    self._add_tree(number, tree_of(one.shape))  # type: ignore[operator]
+                    self._add_tree(number, tree_of(one.shape))
                     yield one
                 else:
                     orders -= 1

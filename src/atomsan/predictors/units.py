@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from atomsan.predictors.order import Order
 
 KEPT_ALIKE = 2
+# Of longer runs the sequence of units is not kept: without it, no cycles of more than two can be looked for.
+MOST_IN_SEQUENCE = 1_500
 
 _ORDERS = frozenset({Op.FORK, Op.JOIN, Op.POST, Op.TAKE})
 
@@ -123,7 +125,9 @@ class UnitReader:
         self._threads: dict[int, _Thread] = {}
         self._shapes: dict[tuple[tuple[int, ...], Steps], Shape] = {}
         self.sequence: dict[int, list[Executed | OrderEvent]] = {}
-        """By thread: its units and what orders it, one after the other."""
+        """By thread: its units and what orders it, one after the other; not all of them, if it `is_cut_short`."""
+        self.is_cut_short = False
+        self._length = 0
         self.cut: set[tuple[int, int]] = set()
         """The transactions that an order of threads cuts in pieces: thread and number."""
         self.is_nested = True
@@ -163,7 +167,7 @@ class UnitReader:
                     self.cut.add((number, thread.transaction))
                 self._close(thread)
                 thread.period = self._order.add(number, op, target)
-                self.sequence.setdefault(number, []).append(OrderEvent(op, target))
+                self._append(number, OrderEvent(op, target))
             if op > Op.WRITE:
                 thread.end_call()
             if not thread.is_busy:
@@ -187,9 +191,16 @@ class UnitReader:
             if thread.latest.get(shape.number) != thread.period:
                 thread.latest[shape.number] = thread.period
                 shape.occurrences.append(unit)
-            self.sequence.setdefault(thread.number, []).append(Executed(shape, unit))
+            self._append(thread.number, Executed(shape, unit))
         if not thread.is_busy:
             thread.transaction, thread.regions = 0, []
+
+    def _append(self, thread: int, what: Executed | OrderEvent) -> None:
+        if self._length < MOST_IN_SEQUENCE:
+            self.sequence.setdefault(thread, []).append(what)
+        else:
+            self.is_cut_short = True
+        self._length += 1
 
 
 class _Thread:

@@ -805,6 +805,14 @@ def test_operation_looks_again_by_itself_and_more_is_done(name: str, tmp_path: P
     assert staged(tmp_path, unit, other, NAMES).findings
 
 
+def test_operation_looks_for_something_else_by_itself(tmp_path: Path) -> None:
+    """That there is something to be taken out does not say that there is too much."""
+    tried = "try: box.items.pop()\n        except IndexError: pass"
+    unit = f"if len(box.items) > 1:\n    turn()\n    with box.lock:\n        {tried}"
+    other = "with box.lock:\n    if len(box.items) > 1: box.items.pop()"
+    assert staged(tmp_path, unit, other, "box.items += [1, 2]").findings
+
+
 @pytest.mark.parametrize(("counted", "why"), [("1", reasons.CHECKED_AND_COUNTED.why), ("len('page')", None)])
 def test_what_is_measured_is_no_count(counted: str, why: str | None, tmp_path: Path) -> None:
     body = FIRST + f"        box.x += {counted}\n        if box.made is None:\n            box.made = 3"

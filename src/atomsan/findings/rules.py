@@ -63,6 +63,10 @@ if TYPE_CHECKING:
     Apart = Callable[[ShownStep, ShownStep], bool]
 
 
+# Conditions by which something is there, or a container is not empty.
+_IS_THERE = frozenset({"?", "? is not None", "? > 0", "? >= 1", "? != 0"})
+
+
 class Rules:
     """Applies the rules to the violations of one trace."""
 
@@ -410,8 +414,7 @@ class Rules:
             return CHECKED_AGAIN
         if is_one and self._counting_rechecks.only_decides(first, last):
             return CHECKED_AND_COUNTED
-        looks_itself = turn.enters.object == turn.leaves.object and facts.looks_itself(turn.enters, self._graphs)
-        if looks_itself and any(one.only_decides(first, last) for one in (self._rechecks, self._counting_rechecks)):
+        if self._looks_itself(turn, first, last):
             return LOOKS_ITSELF
         for rechecks, proved in ((self._rechecks, CHECKED_AGAIN), (self._counting_rechecks, CHECKED_AND_COUNTED)):
             for read in (*between.reads, *between.reads_after):
@@ -437,6 +440,13 @@ class Rules:
             if self._is_guarded(turn, read.event) and self._rechecks.is_written_again(first, later):
                 return CHECKED_ALIKE
         return None
+
+    def _looks_itself(self, turn: Turn, first: Local, last: Local) -> bool:
+        """Whether the last access takes out what the first one only asks for, if it is still there."""
+        if turn.enters.object != turn.leaves.object or not facts.looks_itself(turn.enters, self._graphs):
+            return False
+        asks_for_it = set(self._rechecks.conditions(first, last)) <= _IS_THERE
+        return asks_for_it and any(one.only_decides(first, last) for one in (self._rechecks, self._counting_rechecks))
 
     def _lets_others_in(self, turn: Turn) -> bool:
         """Whether the lock of a block that is around both accesses was released in between, inside the block."""

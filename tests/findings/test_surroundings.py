@@ -184,6 +184,16 @@ def test_what_a_thread_does_between_two_accesses_is_found_in_any_batch_size(size
     assert followed > 100
 
 
+def test_all_who_read_while_others_run_are_known() -> None:
+    trace = atomsan.parse(
+        "T1:r(x) T1:fork(T2) T1:fork(T3) " + "T1:r(x) T2:r(x) T3:w(x) " * 9 + "T1:join(T2) T1:join(T3) T1:r(x)"
+    )
+    around = Surroundings(locations=[0])
+    for batch in trace.batches():
+        around.feed(batch, trace.symbols)
+    assert {trace.symbols.threads[thread] for thread, _ in around.readers[0]} == {"T1", "T2"}
+
+
 def random_pairs(rng: random.Random, trace: Trace) -> list[Pair]:
     """Some pairs of accesses of one thread."""
     events = list(trace)

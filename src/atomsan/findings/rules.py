@@ -104,8 +104,8 @@ class Rules:
         if symbols is None or (is_longer and reason != COMMUTES):
             return True
         return any(
-            symbols.threads[access.thread] not in threads and facts.looks(access.site, self._graphs)
-            for access in self._around.accesses.get(step.target, ())
+            symbols.threads[thread] not in threads and facts.looks(site, self._graphs)
+            for thread, site in self._around.readers.get(step.target, ())
         )
 
     # ---- edges: does one access order the other?

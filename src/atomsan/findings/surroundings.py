@@ -62,7 +62,6 @@ class Access(NamedTuple):
 
     event: int
     site: int
-    thread: int
 
 
 @dataclass
@@ -130,6 +129,8 @@ class Surroundings:
         """The sites that write to each of the locations of interest, as far as the trace was read."""
         self.accesses: dict[int, list[Access]] = {location: [] for location in self.writers}
         """Some accesses of each of these locations at each site, as far as the trace was read."""
+        self.readers: dict[int, set[tuple[int, int]]] = {}
+        """The threads that read each of these locations while others may run, and the sites at which they do."""
         self.acquired: dict[int, set[int]] = {}
         """The sites at which each lock was acquired."""
         self.waits: set[int] = set()
@@ -194,6 +195,7 @@ class Surroundings:
     def add_uses(self, other: Surroundings) -> None:
         """Take in who uses the locations of interest and the locks, as others saw it."""
         self.accesses, self.acquired, self.waits = other.accesses, other.acquired, other.waits
+        self.readers = other.readers
         self.is_partial = other.is_partial
         events = {access.event for accesses in other.accesses.values() for access in accesses}
         for event in events:
@@ -324,6 +326,7 @@ class Surroundings:
         is_shared = self._started + others[found] > 0
         self._started += int(others[-1]) if len(others) else 0
         found, rows = found[is_shared], rows[is_shared]
+        self._note_readers(batch, found)
         _, firsts = np.unique(rows, return_index=True)
         _, lasts = np.unique(rows[::-1], return_index=True)
         places: list[int] = []
@@ -331,9 +334,15 @@ class Surroundings:
             row, at = int(rows[number]), int(found[number])
             if self._sampled[row] < MOST_SAMPLES:
                 self._sampled[row] += 1
-                self.accesses[row >> 32].append(Access(batch.first + at, row & 0xFFFFFFFF, int(batch.thread[at])))
+                self.accesses[row >> 32].append(Access(batch.first + at, row & 0xFFFFFFFF))
                 places.append(at)
         return places
+
+    def _note_readers(self, batch: Batch, found: NDArray[Any]) -> None:
+        reads = found[batch.op[found] == Op.READ]
+        columns = np.stack([batch.target[reads], batch.thread[reads], batch.site[reads]], axis=1)
+        for location, thread, site in np.unique(columns, axis=0).tolist():
+            self.readers.setdefault(location, set()).add((thread, site))
 
     def _note_primitives(self, batch: Batch) -> None:
         found = np.flatnonzero(batch.op == Op.ACQUIRE)

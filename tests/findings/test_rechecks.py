@@ -771,48 +771,6 @@ def test_name_in_capitals_beside_a_value_is_no_value(tmp_path: Path) -> None:
     assert {note.why for note in report.notes} == AGAIN
 
 
-# ---- operations that look by themselves
-
-
-NAMES = "box.names.add('a')\nbox.table['a'] = 1\nbox.items.append('a')"
-TAKEN = {
-    "discard": ("'a' in box.names", "box.names.discard('a')"),
-    "pop with a default": ("'a' in box.table", "box.table.pop('a', None)"),
-    "pop that may fail": ("'a' in box.table", "try:\n            box.table.pop('a')\n        except KeyError: pass"),
-    "del that may fail": ("'a' in box.table", "try:\n            del box.table['a']\n        except KeyError: pass"),
-    "remove that may fail": (
-        "'a' in box.items",
-        "try:\n            box.items.remove('a')\n        except ValueError: pass",
-    ),
-    "pop of a list that may fail": ("box.items", "try:\n            box.items.pop()\n        except IndexError: pass"),
-}
-
-
-@pytest.mark.parametrize("name", TAKEN)
-def test_operation_looks_again_by_itself(name: str, tmp_path: Path) -> None:
-    first, then = TAKEN[name]
-    unit = f"if {first}:\n    turn()\n    with box.lock:\n        {then}"
-    report = staged(tmp_path, unit, f"with box.lock:\n    if True:\n        {then}", NAMES)
-    assert not report.findings
-    assert {suspect.why for suspect in report.suspects} <= {reasons.LOOKS_ITSELF.why, reasons.ADDED.why}
-
-
-@pytest.mark.parametrize("name", TAKEN)
-def test_operation_looks_again_by_itself_and_more_is_done(name: str, tmp_path: Path) -> None:
-    first, then = TAKEN[name]
-    unit = f"if {first}:\n    turn()\n    with box.lock:\n        {then}\n        box.x = 5"
-    other = f"with box.lock:\n    if {first}:\n        {then}\n        box.x = 6"
-    assert staged(tmp_path, unit, other, NAMES).findings
-
-
-def test_operation_looks_for_something_else_by_itself(tmp_path: Path) -> None:
-    """That there is something to be taken out does not say that there is too much."""
-    tried = "try: box.items.pop()\n        except IndexError: pass"
-    unit = f"if len(box.items) > 1:\n    turn()\n    with box.lock:\n        {tried}"
-    other = "with box.lock:\n    if len(box.items) > 1: box.items.pop()"
-    assert staged(tmp_path, unit, other, "box.items += [1, 2]").findings
-
-
 @pytest.mark.parametrize(("counted", "why"), [("1", reasons.CHECKED_AND_COUNTED.why), ("len('page')", None)])
 def test_what_is_measured_is_no_count(counted: str, why: str | None, tmp_path: Path) -> None:
     body = FIRST + f"        box.x += {counted}\n        if box.made is None:\n            box.made = 3"

@@ -218,18 +218,6 @@ def is_idempotent(turn: Turn, graphs: FlowGraphs, locking: Container[Place]) -> 
     )
 
 
-def looks_itself(step: ShownStep, graphs: FlowGraphs) -> bool:
-    """Whether a step takes something out if it is there, and nothing is wrong if it is not."""
-    known = _known(step, graphs)
-    if known is None or step.operation not in _TAKING:
-        return False
-    node = known.node
-    has_default = step.operation == "pop" and node.facts.get("value") == "literal"
-    caught = {one.facts.get("branch") for one in known.graph.nodes if "caught" in one.facts}
-    is_tried = any(arm == 0 and branch in caught for branch, arm in node.arms.items())
-    return step.operation == "discard" or has_default or is_tried
-
-
 def _what_is_there_then(step: ShownStep, graphs: FlowGraphs) -> str | None:
     """What a location has after a write, whatever it had before: a literal, or an element that was added to a set."""
     if step.op == "write" and step.operation == "add" and step.field == ELEMENT:

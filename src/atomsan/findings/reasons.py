@@ -88,9 +88,5 @@ CHECKED_ALIKE = _suspect(
     "it is checked again under the lock: by a condition that is written in the same way, which is all that is known"
 )
 
-LOOKS_ITSELF = _suspect(
-    "the operation that follows the look looks again by itself, and it is provided for that there is nothing any more"
-)
-
 # Of what is among the suspects as long as nobody knows better.
 UNDECIDED = _suspect("the check was stopped before it was known whether it counts")

@@ -31,7 +31,6 @@ from atomsan.findings.reasons import (
     ITERATIONS,
     KEPT,
     LET_IN,
-    LOOKS_ITSELF,
     NO_FLOW,
     ONE_BY_ONE,
     OTHER_WAYS,
@@ -61,10 +60,6 @@ if TYPE_CHECKING:
     from atomsan.trace.symbols import Symbols
 
     Apart = Callable[[ShownStep, ShownStep], bool]
-
-
-# Conditions by which something is there, or a container is not empty.
-_IS_THERE = frozenset({"?", "? is not None", "? > 0", "? >= 1", "? != 0"})
 
 
 class Rules:
@@ -414,8 +409,6 @@ class Rules:
             return CHECKED_AGAIN
         if is_one and self._counting_rechecks.only_decides(first, last):
             return CHECKED_AND_COUNTED
-        if self._looks_itself(turn, first, last):
-            return LOOKS_ITSELF
         for rechecks, proved in ((self._rechecks, CHECKED_AGAIN), (self._counting_rechecks, CHECKED_AND_COUNTED)):
             for read in (*between.reads, *between.reads_after):
                 later = Local(site=read.site, around=self._around.activations(read.event))
@@ -440,13 +433,6 @@ class Rules:
             if self._is_guarded(turn, read.event) and self._rechecks.is_written_again(first, later):
                 return CHECKED_ALIKE
         return None
-
-    def _looks_itself(self, turn: Turn, first: Local, last: Local) -> bool:
-        """Whether the last access takes out what the first one only asks for, if it is still there."""
-        if turn.enters.object != turn.leaves.object or not facts.looks_itself(turn.enters, self._graphs):
-            return False
-        asks_for_it = set(self._rechecks.conditions(first, last)) <= _IS_THERE
-        return asks_for_it and any(one.only_decides(first, last) for one in (self._rechecks, self._counting_rechecks))
 
     def _lets_others_in(self, turn: Turn) -> bool:
         """Whether the lock of a block that is around both accesses was released in between, inside the block."""

@@ -4,32 +4,33 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from atomsan.checkers.results import Edge, Step
 from atomsan.findings.finding import Finding, fingerprint
 from atomsan.trace.events import Op
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable
 
-    from atomsan.checkers.results import Status
+    from atomsan.checkers.results import Status, Step
     from atomsan.findings.making import TraceNames
-    from atomsan.predictors.analysis import RunAnalysis
-    from atomsan.predictors.commit_node import Pair
     from atomsan.predictors.lock_order import Wait
-    from atomsan.predictors.tree import TreeNode
 
 DEADLOCK = "each thread waits for what the next one holds; that is no question of atomicity"
 RACE = "no lock is held at both accesses; whether that matters is what the findings are about"
-# So many are listed of each kind.
-MOST = 100
 
 
-def side_notes(run: RunAnalysis, names: TraceNames, status: Status) -> list[Finding]:
-    """Deadlocks that may happen, then data races."""
-    found = {note.id: note for note in (_deadlock(cycle, names, status) for cycle in run.deadlocks[:MOST])}
-    for note in _races(run, names, status):
-        if len(found) >= 2 * MOST:
-            break
+def deadlock_notes(cycles: Iterable[list[Wait]], names: TraceNames, status: Status) -> list[Finding]:
+    """One note for each set of places."""
+    return _told_apart(_deadlock(cycle, names, status) for cycle in cycles)
+
+
+def race_notes(races: Iterable[tuple[Step, Step]], names: TraceNames, status: Status) -> list[Finding]:
+    """One note for each pair of places."""
+    return _told_apart(_race(pair, names, status) for pair in races)
+
+
+def _told_apart(notes: Iterable[Finding]) -> list[Finding]:
+    found: dict[str, Finding] = {}
+    for note in notes:
         found.setdefault(note.id, note)
     return list(found.values())
 
@@ -45,8 +46,7 @@ def _deadlock(cycle: list[Wait], names: TraceNames, status: Status) -> Finding:
         )
         lines.append(f"{names.thread(wait.thread)} takes {held} ({since}), and then {wanted} ({at}).")
         places += [since, at]
-    last = max(wait.event for wait in cycle)
-    event, place = names.event(last)
+    event, place = names.event(max(wait.event for wait in cycle))
     return Finding(
         id=fingerprint("", sorted(names.location(Op.ACQUIRE, wait.lock) for wait in cycle), sorted(places)),
         status=status,
@@ -63,15 +63,8 @@ def _deadlock(cycle: list[Wait], names: TraceNames, status: Status) -> Finding:
     )
 
 
-def _races(run: RunAnalysis, names: TraceNames, status: Status) -> Iterator[Finding]:
-    for pair in run.conflicts.pairs:
-        for edge in pair.edges:
-            if edge.one.location is not None:
-                yield _race(pair, edge.one, edge.other, names, status)
-
-
-def _race(pair: Pair, one: TreeNode, other: TreeNode, names: TraceNames, status: Status) -> Finding:
-    steps = names.steps([_step(pair, 0, one), _step(pair, 1, other)])
+def _race(pair: tuple[Step, Step], names: TraceNames, status: Status) -> Finding:
+    steps = names.steps(pair)
     words = [f"{step.thread} {step.op}s {step.location} ({step.where})" for step in steps]
     last = max(steps, key=lambda step: step.event)
     return Finding(
@@ -87,19 +80,4 @@ def _race(pair: Pair, one: TreeNode, other: TreeNode, names: TraceNames, status:
         explanation=(f"{words[0]}, and {words[1]}, and no lock is held at both.",),
         level="note",
         why=RACE,
-    )
-
-
-def _step(pair: Pair, side: int, node: TreeNode) -> Step:
-    shape, unit = ((pair.one, pair.unit), (pair.other, pair.other_unit))[side]
-    step = shape.steps[node.first]
-    return Step(
-        event=unit.events[node.first],
-        thread=unit.thread,
-        op=step.op,
-        target=step.target,
-        site=step.site,
-        transaction=shape.transaction(unit, step),
-        region=shape.region(step),
-        edge=Edge.WRITE_WRITE if step.op == Op.WRITE else Edge.READ_WRITE,
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
 from atomsan.checkers.flattening import Flattening
@@ -22,6 +22,7 @@ from atomsan.predictors.analysis import Answer, RunAnalysis
 from atomsan.predictors.reduction import reducible
 from atomsan.predictors.registry import DEFAULT, PREDICTORS
 from atomsan.predictors.sharing import Sharing
+from atomsan.predictors.witnesses import predictions, races
 from atomsan.trace.events import NO_SITE
 from atomsan.trace.monitor import Monitor, Progress, silent
 
@@ -29,9 +30,10 @@ if TYPE_CHECKING:
     import os
 
     from atomsan.checkers.flattening import FlatBatch
-    from atomsan.checkers.results import Status, Transaction
+    from atomsan.checkers.results import Status, Transaction, Witness
     from atomsan.findings.finding import Finding
     from atomsan.findings.judging import Violations
+    from atomsan.findings.making import TraceNames
     from atomsan.flow.explaining import Explained
     from atomsan.flow.trace_input import AnyTrace, OpenedTrace
     from atomsan.source.spec import Specification
@@ -65,10 +67,7 @@ def predict(
             raise InputError(f"unknown method {name!r}: it is one of {', '.join(PREDICTORS)}")
     opened = TraceInput(trace, spec, split_all=split_at_waits, lenient=lenient, format=format)
     if not opened.is_repeatable:
-        from atomsan.trace.reading import load
-
-        kept = load(trace, format=format, lenient=lenient)  # type: ignore[arg-type]  # a stream or a pipe
-        opened = TraceInput(kept, opened.spec, split_all=split_at_waits)
+        opened = opened.in_memory()
     state = _Predict(opened, Monitor(timeout, progress), methods, handovers=handovers, explain=explain)
     execute(PLAN, state, state.monitor)
     return _report(state, state.judged())
@@ -109,29 +108,44 @@ class _Predict:
         return self.source
 
     @cached_property
-    def names(self) -> Any:
+    def names(self) -> TraceNames:
         from atomsan.findings.making import TraceNames
 
         return TraceNames(self.main)
 
+    def tick(self) -> None:
+        """Ends the work if the time is up."""
+        if self.monitor.is_over():
+            raise KeyboardInterrupt
+
+    @cached_property
+    def witnesses(self) -> list[Witness]:
+        """As many as could be made in time."""
+        pairs = [pair for answer in (self.answers or {}).values() for pair in answer.pairs]
+        found: list[Witness] = []
+        with self.monitor.stopping():
+            found.extend(predictions(pairs, self.tick))
+        return found
+
     @cached_property
     def found(self) -> list[Finding]:
         """What is predicted, before it is judged."""
-        if self.analysis is None or not self.answers:
+        if not self.witnesses:
             return []
         from atomsan.findings.making import findings_of, violations_of
-        from atomsan.predictors.witnesses import kinds, predictions
 
-        pairs = [pair for answer in self.answers.values() for pair in answer.pairs]
-        witnesses = []
-        with self.monitor.stopping():
-            for one in predictions(pairs, kinds()):
-                witnesses.append(one.witness)
-                if self.monitor.is_over():
-                    break
-        if self.main.meta.recorded:
-            return violations_of(witnesses, self.names, STATUS)
-        return findings_of(witnesses, self.names, STATUS)
+        make = violations_of if self.main.meta.recorded else findings_of
+        return make(self.witnesses, self.names, STATUS)
+
+    @cached_property
+    def beside(self) -> list[Finding]:
+        """Deadlocks that may happen, and data races; none if the work was stopped."""
+        if self.analysis is None or self.monitor.stopped is not None:
+            return []
+        from atomsan.findings.side_notes import deadlock_notes, race_notes
+
+        deadlocks = deadlock_notes(self.analysis.deadlocks, self.names, STATUS)
+        return [*deadlocks, *race_notes(races(self.analysis.conflicts.pairs), self.names, STATUS)]
 
     @cached_property
     def violations(self) -> Violations:
@@ -151,12 +165,8 @@ class _Predict:
 
     def judged(self) -> list[Finding]:
         """Findings, suspects and notes, grouped by root causes; then notes of deadlocks and races."""
-        from atomsan.findings.side_notes import side_notes
-
-        is_whole = self.analysis is not None and self.monitor.stopped is None
-        notes = side_notes(self.analysis, self.names, STATUS) if self.analysis and is_whole else []
         if not self.found:
-            return notes
+            return self.beside
         from atomsan.findings.judging import Evidence, judge
         from atomsan.findings.root_causes import with_groups
         from atomsan.flow.explaining import Explained
@@ -168,7 +178,7 @@ class _Predict:
             is_settled=self.monitor.stopped is None,
             around=explained.around,
         )
-        return [*with_groups(judge(explained.violations, evidence)), *notes]
+        return [*with_groups(judge(explained.violations, evidence)), *self.beside]
 
 
 # ---- the passes
@@ -185,19 +195,17 @@ def _analyse(state: _Predict) -> RunAnalysis:
     assert state.sharing is not None
     source = state.trace.open(CHECKED_AT_ONCE)
     locks, sites = source.symbols.locks, source.symbols.sites
-    calls: dict[int, bool] = {NO_SITE: False}
 
+    @cache
     def is_call(site: int) -> bool:
-        if site not in calls:
-            calls[site] = sites.get(site, "operation") is not None
-        return calls[site]
+        return site != NO_SITE and sites.get(site, "operation") is not None
 
     analysis = RunAnalysis(
         state.sharing.locations,
         lambda lock: locks.get(lock, "kind") == "loop",
-        is_call if source.meta.recorded else lambda site: False,
+        is_call if source.meta.recorded else None,
         with_handovers=state.handovers,
-        may_cut=source.meta.recorded,
+        tick=state.tick,
     )
     state.source = source
     _read_flat(state, analysis.feed, source)
@@ -214,6 +222,7 @@ def _answer(state: _Predict) -> dict[str, Answer]:
     with state.monitor.stopping():
         for method in state.methods:
             answers[method] = _ANSWERS[method](state.analysis)
+        _ = state.analysis.conflicts.commits  # races, and what is proved, follow from these
     state.seconds += time.monotonic() - start
     return answers
 
@@ -317,14 +326,4 @@ def _facts(state: _Predict) -> PredictionFacts:
 
 def _blamed(state: _Predict) -> list[Transaction]:
     """The transactions of the examples that are torn apart."""
-    from atomsan.checkers.results import Transaction
-
-    found = {
-        (step.thread, step.transaction)
-        for finding in state.found
-        if finding.span
-        for step in (finding.witness[finding.span[0]],)
-        if step.transaction
-    }
-    threads = {state.main.symbols.threads[number]: number for number in range(len(state.main.symbols.threads))}
-    return sorted(Transaction(threads[thread], number) for thread, number in found)
+    return sorted({witness.blamed for witness in state.witnesses if witness.blamed is not None})

@@ -17,6 +17,7 @@ from atomsan.trace.validation import ValidatedSource
 
 if TYPE_CHECKING:
     from atomsan.errors import Place
+    from atomsan.trace.byte_input import PathOrStream
     from atomsan.trace.monitor import Monitor
     from atomsan.types import EventSource, Reopenable
 
@@ -61,6 +62,13 @@ class TraceInput:
         """The same, with another default of the specification."""
         spec = replace(self.spec, default=default)
         return TraceInput(self._trace, spec, split_all=self._split_all, lenient=self._lenient, format=self._format)
+
+    def in_memory(self) -> TraceInput:
+        """The same, read once and kept, so that it can be read again."""
+        kept = self._trace
+        if not hasattr(kept, "batches"):
+            kept = open_trace(cast("PathOrStream", kept), format=self._format, lenient=self._lenient)
+        return TraceInput(Trace.from_source(cast("EventSource", kept)), self.spec, split_all=self._split_all)
 
     def open(self, batch_events: int = BATCH_EVENTS) -> OpenedTrace:
         if hasattr(self._trace, "reopened"):

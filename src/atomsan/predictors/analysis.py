@@ -12,6 +12,7 @@ from atomsan.predictors.forest import InterEdge, conflict_forest, sides, view_fo
 from atomsan.predictors.lock_order import LockOrder
 from atomsan.predictors.order import Order
 from atomsan.predictors.units import UnitReader
+from atomsan.trace.events import Op
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,20 +35,22 @@ class Answer:
 class RunAnalysis:
     """One pass over a trace; then answers.
 
-    `shared` are the locations that threads share. `may_cut`: a transaction that waits for other threads, or starts
-    them, is meant to be several steps, as in regions that nobody marked.
+    `shared` are the locations that threads share. `is_call`: the program was recorded; a transaction that waits for
+    other threads, or starts them, is meant to be several steps there. `tick` is called between the steps of the work,
+    and may end it.
     """
 
     def __init__(
         self,
         shared: NDArray[np.bool_],
         is_loop: Callable[[int], bool],
-        is_call: Callable[[int], bool] = lambda site: False,
+        is_call: Callable[[int], bool] | None = None,
         *,
         with_handovers: bool = True,
-        may_cut: bool = False,
+        tick: Callable[[], None] = lambda: None,
     ) -> None:
-        self._may_cut = may_cut
+        self._tick = tick
+        self._may_cut = is_call is not None
         self.order = Order(with_handovers=with_handovers)
         self.locks = LockOrder(self.order)
         self.reader = UnitReader(shared, is_loop, is_call, self.order, self.locks)
@@ -64,11 +67,11 @@ class RunAnalysis:
 
     @cached_property
     def conflicts(self) -> ForestAnalysis:
-        return ForestAnalysis(self.reader, self.order, conflict_forest)
+        return ForestAnalysis(self.reader, self.order, conflict_forest, self._tick)
 
     @cached_property
     def views(self) -> ForestAnalysis:
-        return ForestAnalysis(self.reader, self.order, view_forest)
+        return ForestAnalysis(self.reader, self.order, view_forest, self._tick)
 
     @property
     def counters(self) -> dict[str, int]:
@@ -104,13 +107,14 @@ class RunAnalysis:
 
     def _is_torn(self, pair: Pair) -> bool:
         """Whether a transaction of a pair can be torn apart by the other unit: exactly, if that is not too much."""
+        self._tick()
         is_broken = self.premise is None and self.conflicts.is_broken(pair)
         if self.premise is None and not is_broken:
             return False
         return any(
-            is_broken if grid.is_too_large else grid.violation() is not None
-            for grid, shape, _, _, _ in torn_by(pair)
-            if shape.is_transaction
+            is_broken if torn.grid.is_too_large else torn.grid.violation() is not None
+            for torn in torn_by(pair)
+            if torn.shape.is_transaction
         )
 
     def _proof(self, forest: ForestAnalysis) -> Answer:
@@ -137,7 +141,7 @@ class RunAnalysis:
         if sure:
             return Answer(False, None, sure)
         if broken:
-            return Answer(None, "two units differ in their last writes only, which a third one may hide", broken)
+            return Answer(None, "two units differ in their last writes only, which a third one may hide")
         return self._proof(self.views)
 
     def _shows(self, pair: Pair) -> bool:
@@ -150,7 +154,7 @@ class RunAnalysis:
             shape
             for shape in self.reader.shapes
             if shape.count > (shape is pair.one) + (shape is pair.other)
-            and any(step.op == 1 and step.target in written for step in shape.steps)
+            and any(step.op == Op.WRITE and step.target in written for step in shape.steps)
         ]
         return not others
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping
 
 
-def biconnected_components(edges: Mapping[int, Sequence[int]]) -> list[set[int]]:
+def biconnected_components(edges: Mapping[int, Collection[int]]) -> list[set[int]]:
     """The components with more than two vertices (Hopcroft and Tarjan, 1973), without recursion."""
     found: list[set[int]] = []
     entered: dict[int, int] = {}

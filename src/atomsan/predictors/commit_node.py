@@ -11,7 +11,8 @@ are decided by all their interleavings (`pairs.py`), which needs no premises, wh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
@@ -38,10 +39,24 @@ class Pair(NamedTuple):
     edges: list[InterEdge]
 
 
-class ForestAnalysis:
-    """What the forest of a run says. `forest` gives the inter-edges of two units."""
+class Torn(NamedTuple):
+    """A unit that another may come in between, and all interleavings of the two."""
 
-    def __init__(self, reader: UnitReader, order: Order, forest: Forest) -> None:
+    grid: Grid
+    shape: Shape
+    unit: Occurrence
+    other: Shape
+    other_unit: Occurrence
+
+
+class ForestAnalysis:
+    """What the forest of a run says. `forest` gives the inter-edges of two units.
+
+    `tick` is called between the steps of the work.
+    """
+
+    def __init__(self, reader: UnitReader, order: Order, forest: Forest, tick: Callable[[], None]) -> None:
+        self._tick = tick
         self._reader = reader
         self._order = order
         self._forest = forest
@@ -79,15 +94,19 @@ class ForestAnalysis:
                     key = first.number, second.number
                     if key not in seen:
                         seen.add(key)
+                        self._tick()
                         if units := self._meeting(first, second):
                             yield Pair(first, second, *units, self.edges(first, second))
 
     def _meeting(self, one: Shape, other: Shape) -> tuple[Occurrence, Occurrence] | None:
         """A unit of each shape that may run in parallel."""
-        for first in one.occurrences:
-            for second in other.occurrences:
-                if self._order.are_parallel(first.thread, first.period, second.thread, second.period):
-                    return first, second
+        for unit in (unit for units in one.occurrences.values() for unit in units):
+            for thread, others in other.occurrences.items():
+                # the first that is not over before: if it comes after the unit, so do all later ones
+                since = self._order.over_before(unit.thread, unit.period, thread)
+                at = bisect_left(others, since, key=lambda one: one.period)
+                if at < len(others) and self._order.are_parallel(unit.thread, unit.period, thread, others[at].period):
+                    return unit, others[at]
         return None
 
     @cached_property
@@ -124,6 +143,8 @@ class ForestAnalysis:
         executed = list(graph.add_threads(self._reader, self.tree))
         communicating: list[dict[int, TreeNode]] = [{} for _ in executed]
         for (at, one), (to, other) in combinations(enumerate(executed), 2):
+            if to == at + 1:
+                self._tick()
             if not self._order.are_parallel(one.unit.thread, one.unit.period, other.unit.thread, other.unit.period):
                 continue
             for edge in self.edges(one.shape, other.shape):
@@ -152,17 +173,16 @@ class _Graph:
 
     def __init__(self) -> None:
         self._numbers: dict[Vertex, int] = {}
-        self._edges: dict[int, list[int]] = {}
+        self._edges: dict[int, set[int]] = {}
 
     def join(self, one: Vertex, other: Vertex) -> None:
         first, second = self._number(one), self._number(other)
-        if second not in self._edges[first]:
-            self._edges[first].append(second)
-            self._edges[second].append(first)
+        self._edges[first].add(second)
+        self._edges[second].add(first)
 
     def _number(self, vertex: Vertex) -> int:
         number = self._numbers.setdefault(vertex, len(self._numbers))
-        self._edges.setdefault(number, [])
+        self._edges.setdefault(number, set())
         return number
 
     def add_threads(self, reader: UnitReader, tree_of: Callable[[Shape], Tree]) -> Iterator[Executed]:
@@ -210,7 +230,7 @@ class _Graph:
 
     def _add_tree(self, unit: int, tree: Tree) -> None:
         for node in tree.nodes[1:]:
-            self.join((unit, tree.parent(node)), (unit, node.number))
+            self.join((unit, node.parent), (unit, node.number))
 
     def components_of(self) -> dict[Vertex, frozenset[int]]:
         """By vertex: the biconnected components that it is in."""
@@ -221,10 +241,10 @@ class _Graph:
         return {vertex: frozenset(found[number]) for vertex, number in self._numbers.items() if number in found}
 
 
-def torn_by(pair: Pair) -> Sequence[tuple[Grid, Shape, Occurrence, Shape, Occurrence]]:
+def torn_by(pair: Pair) -> tuple[Torn, Torn]:
     """Both ways in which one of the two may be torn apart by the other."""
     one, other, unit, other_unit, _ = pair
     return (
-        (Grid(one.steps, other.steps), one, unit, other, other_unit),
-        (Grid(other.steps, one.steps), other, other_unit, one, unit),
+        Torn(Grid(one.steps, other.steps), one, unit, other, other_unit),
+        Torn(Grid(other.steps, one.steps), other, other_unit, one, unit),
     )

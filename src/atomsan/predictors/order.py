@@ -39,11 +39,15 @@ class Order:
         periods.append(known)
         return len(periods) - 1
 
+    def over_before(self, thread: int, period: int, other: int) -> int:
+        """How many periods of another thread are over before one of a thread begins, in every interleaving."""
+        return self._of(thread)[period].get(other, 0)
+
     def is_before(self, thread: int, period: int, other: int, later: int) -> bool:
         """Whether a period of a thread is over before one of another thread begins, in every interleaving."""
         if thread == other:
             return period < later
-        return self._of(other)[later].get(thread, 0) > period
+        return self.over_before(other, later, thread) > period
 
     def are_parallel(self, thread: int, period: int, other: int, other_period: int) -> bool:
         """Whether two periods of different threads may run in parallel."""

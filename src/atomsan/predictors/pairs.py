@@ -8,8 +8,9 @@ the product of the two lengths; the forest says in less time where to look.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
+from itertools import product
 from typing import TYPE_CHECKING, NamedTuple
 
 from atomsan.trace.events import Op
@@ -45,8 +46,12 @@ class Grid:
         """Whether a unit is in the middle of one call before each step, and after the last one."""
 
     @property
+    def states(self) -> int:
+        return (len(self.one) + 1) * (len(self.other) + 1)
+
+    @property
     def is_too_large(self) -> bool:
-        return (len(self.one) + 1) * (len(self.other) + 1) > MOST_STATES
+        return self.states > MOST_STATES
 
     @cached_property
     def legal(self) -> list[bytearray]:
@@ -110,30 +115,65 @@ class Grid:
     def tears(self) -> Iterator[Tear]:
         """All quadruples of accesses by which a transaction of the first unit could be torn apart, as far as data says.
 
-        What the other unit does outside of transactions is no single step: what it does first may come before the first
-        unit, and what it does later after it.
+        Those that are close together come first.
         """
         partners = [
-            [at for at, step in enumerate(self.other) if conflicts(own.op, step.op) and step.target == own.target]
-            if own.op <= Op.WRITE and own.inside
-            else []
-            for own in self.one
+            self._partners(step.op, step.target) if step.op <= Op.WRITE and step.inside else [] for step in self.one
         ]
-        for first, into_some in enumerate(partners):
-            for last in range(first + 1, len(partners)):
-                if not partners[last] or self.one[first].inside != self.one[last].inside:
-                    continue
-                for into in into_some:
-                    for out in partners[last]:
-                        if into <= out or 0 != self.other[into].inside == self.other[out].inside:
+        for distance in range(1, len(partners)):
+            for first, ways_in in enumerate(partners[:-distance]):
+                last = first + distance
+                if self.one[first].inside == self.one[last].inside:
+                    for into, out in product(ways_in, partners[last]):
+                        if self._are_allowed(into, out):
                             yield Tear(first, last, into, out)
 
     def violation(self) -> tuple[Tear, list[State]] | None:
-        """Some interleaving without a serial order."""
-        for tear in self.tears():
+        """Some interleaving without a serial order, if there is one."""
+        for tear in self._widest():
             if (way := self.tear(*tear)) is not None:
                 return tear, way
         return None
+
+    def _widest(self) -> Iterator[Tear]:
+        """Of the tears by the same data, those that are possible if any of them is.
+
+        What lies further apart in the first unit is torn apart more easily, and so it is the later the other one comes
+        in, and the sooner it goes out.
+        """
+        ends: dict[tuple[int, int, int], tuple[int, int]] = {}
+        for at, step in enumerate(self.one):
+            if step.op <= Op.WRITE and step.inside:
+                key = step.op, step.target, step.inside
+                ends[key] = ends.get(key, (at, at))[0], at
+        for (op, target, inside), (first, _) in ends.items():
+            for (last_op, last_target, last_inside), (_, last) in ends.items():
+                if inside == last_inside and first < last:
+                    ways_in, ways_out = self._partners(op, target), self._partners(last_op, last_target)
+                    yield from (Tear(first, last, *way) for way in self._widest_ways(ways_in, ways_out))
+
+    def _widest_ways(self, ways_in: Sequence[int], ways_out: Sequence[int]) -> Iterator[tuple[int, int]]:
+        if not ways_in or not ways_out:
+            return
+        if self._are_allowed(ways_in[-1], ways_out[0]):
+            yield ways_in[-1], ways_out[0]
+            return
+        for out in ways_out:
+            allowed = [into for into in ways_in if self._are_allowed(into, out)]
+            if allowed:
+                yield allowed[-1], out
+
+    def _partners(self, op: int, target: int) -> list[int]:
+        """The places in the other unit of what conflicts with an access."""
+        return [at for at, step in enumerate(self.other) if step.target == target and conflicts(op, step.op)]
+
+    def _are_allowed(self, into: int, out: int) -> bool:
+        """Whether the other unit comes in and goes out in this order, or does both in one step.
+
+        What it does outside of transactions is no single step: what it does first may come before the first unit, and
+        what it does later after it.
+        """
+        return into <= out or 0 != self.other[into].inside == self.other[out].inside
 
 
 def conflicts(one: int, other: int) -> bool:

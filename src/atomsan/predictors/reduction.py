@@ -44,7 +44,7 @@ def _shared_locks(shapes: list[Shape]) -> set[int]:
     """The locks that several threads take."""
     users: dict[int, set[int]] = {}
     for shape in shapes:
-        threads = {unit.thread for unit in shape.occurrences}
+        threads = shape.occurrences.keys()
         for step in shape.steps:
             if step.op == Op.ACQUIRE:
                 users.setdefault(step.target, set()).update(threads)

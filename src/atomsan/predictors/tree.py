@@ -26,11 +26,15 @@ class TreeNode:
     number: int
     first: int
     last: int
+    blocks: tuple[int, ...] = ()
+    """The lock blocks around it, the outermost first."""
     lock: int | None = None
     location: int | None = None
     is_write: bool = False
-    blocks: tuple[int, ...] = ()
-    """Of an access: the lock blocks around it, the outermost first."""
+
+    @property
+    def parent(self) -> int:
+        return self.blocks[-1] if self.blocks else ROOT
 
     def contains(self, other: TreeNode) -> bool:
         return self is not other and self.first <= other.first and other.last <= self.last
@@ -44,15 +48,15 @@ class Tree:
         ends = _ends(steps)
         held: dict[int, int] = {}
         for at, step in enumerate(steps):
+            number, blocks = len(nodes), tuple(held.values())
             if step.op == Op.ACQUIRE:
-                held[step.target] = len(nodes)
-                nodes.append(TreeNode(len(nodes), at, ends[at], lock=step.target))
+                held[step.target] = number
+                nodes.append(TreeNode(number, at, ends[at], blocks, lock=step.target))
             elif step.op == Op.RELEASE:
                 del held[step.target]
             else:
                 is_write = step.op == Op.WRITE
-                blocks = tuple(held.values())
-                nodes.append(TreeNode(len(nodes), at, at, None, step.target, is_write, blocks))
+                nodes.append(TreeNode(number, at, at, blocks, location=step.target, is_write=is_write))
         self.nodes = nodes
         self.accesses = [node for node in nodes if node.location is not None]
 
@@ -66,11 +70,6 @@ class Tree:
     def locks(self, access: TreeNode) -> dict[int, TreeNode]:
         """The locks held at an access, with the outermost block of each, the outermost first."""
         return {self.nodes[block].lock or 0: self.nodes[block] for block in access.blocks}
-
-    def parent(self, node: TreeNode) -> int:
-        """The innermost block around a node."""
-        around = [one for one in self.nodes if one.location is None and one.contains(node)]
-        return min(around, key=lambda one: one.last - one.first).number if around else ROOT
 
     def is_written_before(self, access: TreeNode, block: TreeNode) -> bool:
         """Whether its location is written in a block before an access in it."""

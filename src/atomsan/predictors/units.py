@@ -5,8 +5,8 @@ What orders threads (fork, join, hand-over) ends a unit, so that of two units it
 run in parallel (`order.py`); a transaction that is cut so is several units.
 
 Of a unit, the accesses of shared data are kept, with the locks around them: of the same accesses or lock blocks in one
-block only the first two, since more of them can be torn apart only where these can. Units that do the same to the same
-data are one `Shape`.
+block only the first two, since more of them can be torn apart only where these can. In recorded programs, where judging
+goes by sites, those at different sites are not the same. Units that do the same to the same data are one `Shape`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from atomsan.checkers.flattening import NOTHING
-from atomsan.checkers.results import NO_REGION
+from atomsan.checkers.results import NO_REGION, Step
 from atomsan.trace.events import Op
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from atomsan.checkers.flattening import FlatBatch
+    from atomsan.checkers.results import Edge
     from atomsan.predictors.lock_order import LockOrder
     from atomsan.predictors.order import Order
 
@@ -69,22 +70,28 @@ class Shape:
     regions: tuple[int, ...]
     """Of its transactions: more than one if a lock block is around them."""
     steps: Steps
-    occurrences: list[Occurrence] = field(default_factory=list)
-    """The first in each period of each thread."""
+    occurrences: dict[int, list[Occurrence]] = field(default_factory=dict)
+    """By thread: the first in each of its periods."""
     count: int = 0
 
     @property
     def is_transaction(self) -> bool:
         return bool(self.regions)
 
-    def region(self, step: UnitStep) -> int:
-        """The region of the transaction that a step is in, or NO_REGION."""
-        return self.regions[step.inside - 1] if step.inside else NO_REGION
-
-    @staticmethod
-    def transaction(unit: Occurrence, step: UnitStep) -> int:
-        """The number of the transaction that a step of a unit is in, or 0."""
-        return unit.transaction + step.inside - 1 if step.inside else 0
+    def step(self, unit: Occurrence, at: int, edge: Edge, position: int | None = None) -> Step:
+        """A step of a unit, for a witness."""
+        step = self.steps[at]
+        return Step(
+            event=unit.events[at],
+            thread=unit.thread,
+            op=step.op,
+            target=step.target,
+            site=step.site,
+            transaction=unit.transaction + step.inside - 1 if step.inside else 0,
+            region=self.regions[step.inside - 1] if step.inside else NO_REGION,
+            edge=edge,
+            position=position,
+        )
 
 
 class Executed(NamedTuple):
@@ -105,15 +112,15 @@ class UnitReader:
     """One pass. Feed it the flattened batches of a trace.
 
     `shared` says which locations count, `is_loop` which locks are loops: a loop excludes, as a lock does, but nobody
-    waits for it while holding another. `is_call` says of a site whether one call of a built-in operation is there,
-    which accesses all it does in one step.
+    waits for it while holding another. Of a recorded program, `is_call` says of a site whether one call of a built-in
+    operation is there, which accesses all it does in one step.
     """
 
     def __init__(
         self,
         shared: NDArray[np.bool_],
         is_loop: Callable[[int], bool],
-        is_call: Callable[[int], bool],
+        is_call: Callable[[int], bool] | None,
         order: Order,
         locks: LockOrder,
     ) -> None:
@@ -146,11 +153,17 @@ class UnitReader:
         for event, (op, original, number, target, site) in enumerate(rows, batch.first):
             if op <= Op.WRITE and not shared[target]:
                 continue
-            thread = self._threads.get(number) or self._threads.setdefault(number, _Thread(number))
+            thread = self._threads.get(number)
+            if thread is None:
+                thread = self._threads[number] = _Thread(number, by_site=self._is_call is not None)
             if op == NOTHING and original in (Op.ACQUIRE, Op.RELEASE) and self._is_loop(target):
                 op = original
             if op <= Op.WRITE:
-                thread.access(UnitStep(op, target, site, thread.inside), event, is_call=self._is_call(site))
+                thread.access(
+                    UnitStep(op, target, site, thread.inside),
+                    event,
+                    is_call=bool(self._is_call and self._is_call(site)),
+                )
             elif op == Op.ACQUIRE:
                 if not self._is_loop(target):
                     self._locks.add(number, thread.period, list(thread.held), target, event, site)
@@ -188,9 +201,9 @@ class UnitReader:
                 shape = self._shapes[key] = Shape(len(self._shapes), *key)
             shape.count += 1
             unit = Occurrence(thread.number, thread.period, thread.transaction, events)
-            if thread.latest.get(shape.number) != thread.period:
-                thread.latest[shape.number] = thread.period
-                shape.occurrences.append(unit)
+            known = shape.occurrences.setdefault(thread.number, [])
+            if not known or known[-1].period != thread.period:
+                known.append(unit)
             self._append(thread.number, Executed(shape, unit))
         if not thread.is_busy:
             thread.transaction, thread.regions = 0, []
@@ -206,8 +219,9 @@ class UnitReader:
 class _Thread:
     """What a thread has done since its unit began."""
 
-    def __init__(self, number: int) -> None:
+    def __init__(self, number: int, *, by_site: bool) -> None:
         self.number = number
+        self._by_site = by_site
         self.period = 0
         self.is_inside = False
         self.transaction = 0
@@ -215,13 +229,11 @@ class _Thread:
         self.regions: list[int] = []
         self.held: dict[int, int] = {}
         """The locks that it holds, in the order of their acquires, and where in its steps these are."""
-        self.latest: dict[int, int] = {}
-        """By shape: the last period with an example of it."""
         self._begun = 0
         self._steps: list[UnitStep] = []
         self._events: list[int] = []
         self._call_site = -1
-        self._called: set[tuple[int, int]] = set()
+        self._called: set[tuple[int, int, int]] = set()
         """What the call that is at work has accessed, and where that is."""
         self._alike: dict[tuple[int, object], int] = {}
         """How often something was done in a lock block, which is known by the place of its acquire."""
@@ -243,14 +255,14 @@ class _Thread:
 
     def access(self, step: UnitStep, event: int, *, is_call: bool) -> None:
         # a call accesses a location once, so what comes again is another call
-        what = step.op, step.target
+        what = step.op, step.target, step.inside
         if not is_call or step.site != self._call_site or what in self._called:
             self.end_call()
         is_joined = self._call_site == step.site
         if is_call:
             self._call_site = step.site
             self._called.add(what)
-        if self._is_new(step):
+        if self._is_new(step if self._by_site else what):
             self._add(step._replace(is_joined=is_joined), event)
         else:
             self.end_call()
@@ -269,10 +281,13 @@ class _Thread:
         start = self.held.pop(lock)
         self._add(UnitStep(Op.RELEASE, lock, 0), event)
         block = tuple(self._steps[start:])
-        if is_innermost and _is_closed(block) and not self._is_new(block):
+        if is_innermost and _is_closed(block) and not self._is_new(self._alike_block(block)):
             del self._steps[start:]
             del self._events[start:]
         return is_innermost
+
+    def _alike_block(self, steps: Steps) -> object:
+        return steps if self._by_site else tuple((step.op, step.target, step.inside) for step in steps)
 
     def _is_new(self, what: object) -> bool:
         """Whether there is not enough of the same in the innermost lock block."""

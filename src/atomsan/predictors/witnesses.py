@@ -1,108 +1,108 @@
-"""Witnesses of what is predicted: the accesses that can be torn apart, those that can come between, and how."""
+"""Witnesses of what is predicted: the accesses that can be torn apart, what can come between, and in which order."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from atomsan.checkers.results import Edge, Step, Transaction, Witness
+from atomsan.checkers.results import Edge, Transaction, Witness
 from atomsan.predictors.commit_node import torn_by
 from atomsan.trace.events import NO_SITE, Op
 
 if TYPE_CHECKING:
-    from atomsan.predictors.commit_node import Pair
-    from atomsan.predictors.pairs import Grid, State, Tear
-    from atomsan.predictors.units import Occurrence, Shape, UnitStep
+    from atomsan.checkers.results import Step
+    from atomsan.predictors.commit_node import Pair, Torn
+    from atomsan.predictors.pairs import State, Tear
+    from atomsan.predictors.units import UnitStep
 
-# So many ways to tear a pair of units apart are tried.
-MOST_TRIED = 2_000
-# And of those of one kind.
+# So many ways to tear a pair of units apart are looked at, those of accesses that are close together first; of one
+# kind, so many are tried; and all of them go through so many states at most.
+MOST_TEARS = 20_000
 MOST_OF_A_KIND = 8
+MOST_STATES = 1 << 20
+
+Kind = tuple[object, ...]
 
 
-class Prediction(NamedTuple):
-    """A witness, and the interleaving of its two units that shows it, from the beginning of the first to the end."""
-
-    witness: Witness
-    interleaving: tuple[Step, ...]
-
-
-class _Torn(NamedTuple):
-    """A unit that can be torn apart by another."""
-
-    grid: Grid
-    shape: Shape
-    unit: Occurrence
-    other: Shape
-    other_unit: Occurrence
-
-
-def predictions(pairs: Sequence[Pair], kinds: _Kinds) -> Iterator[Prediction]:
-    """One example for each kind of tear, the shortest first in each pair."""
+def predictions(pairs: Sequence[Pair], tick: Callable[[], None]) -> Iterator[Witness]:
+    """One example for each kind of tear. `tick` is called between the steps of the work."""
+    kinds = _Kinds()
     for pair in pairs:
-        for found in torn_by(pair):
-            torn = _Torn(*found)
+        for torn in torn_by(pair):
             if torn.shape.is_transaction and not torn.grid.is_too_large:
-                yield from _of_pair(torn, kinds)
+                yield from _of_pair(torn, kinds, tick)
+
+
+def races(pairs: Sequence[Pair]) -> Iterator[tuple[Step, Step]]:
+    """Two accesses that may happen in parallel, without a common lock: those that are communication nodes."""
+    for pair in pairs:
+        for edge in pair.edges:
+            if edge.one.location is not None:
+                one, other = edge.one.first, edge.other.first
+                kind = _edge(pair.one.steps[one].op, pair.other.steps[other].op)
+                yield pair.one.step(pair.unit, one, kind), pair.other.step(pair.other_unit, other, kind)
 
 
 class _Kinds:
-    """What was shown already. A kind is what a person can tell apart: places in the source, not elements of a list."""
+    """What was shown, and how often others were tried in vain."""
 
     def __init__(self) -> None:
-        self._tried: Counter[tuple[object, ...]] = Counter()
-
-    def is_wanted(self, torn: _Torn, tear: Tear) -> bool:
-        """Whether there is no example of its kind yet, and it was not tried too often."""
-        return self._tried[self._kind(torn, tear)] < MOST_OF_A_KIND
-
-    def add(self, torn: _Torn, tear: Tear, *, is_found: bool) -> None:
-        self._tried[self._kind(torn, tear)] += MOST_OF_A_KIND if is_found else 1
-
-    def _kind(self, torn: _Torn, tear: Tear) -> tuple[object, ...]:
-        own, others = torn.shape.steps, torn.other.steps
-        first, last, into, out = own[tear.first], own[tear.last], others[tear.into], others[tear.out]
-        is_one = first.target == last.target
-        places = map(_place, (first, last, into, out))
-        return (torn.shape.regions, torn.other.regions, is_one, tear.into > tear.out, *places)
+        self.shown: set[Kind] = set()
+        self.tried: Counter[Kind] = Counter()
 
 
-def _place(step: UnitStep) -> tuple[int, int]:
-    """Where a step is in the source; if that is not known, what it is about."""
-    return step.op, step.target if step.site == NO_SITE else step.site
-
-
-def kinds() -> _Kinds:
-    return _Kinds()
-
-
-def _of_pair(torn: _Torn, kinds: _Kinds) -> Iterator[Prediction]:
-    tears = sorted(torn.grid.tears(), key=lambda tear: (tear.into > tear.out, tear.last - tear.first, tear))
-    for tear in tears[:MOST_TRIED]:
-        if not kinds.is_wanted(torn, tear):
+def _of_pair(torn: Torn, kinds: _Kinds, tick: Callable[[], None]) -> Iterator[Witness]:
+    """If no kind of a pair was shown before, there is at least one example of it, if it can be torn apart at all."""
+    room = max(1, MOST_STATES // torn.grid.states)
+    is_shown = False
+    for tear in islice(torn.grid.tears(), MOST_TEARS):
+        kind = _kind(torn, tear)
+        is_shown = is_shown or kind in kinds.shown
+        if kind in kinds.shown or kinds.tried[kind] >= MOST_OF_A_KIND or not room:
             continue
-        way = torn.grid.tear(*tear)
-        kinds.add(torn, tear, is_found=way is not None)
-        if way is not None:
-            yield _prediction(torn, tear, way)
+        tick()
+        room -= 1
+        kinds.tried[kind] += 1
+        if (way := torn.grid.tear(*tear)) is not None:
+            kinds.shown.add(kind)
+            is_shown = True
+            yield _witness(torn, tear, way)
+    if not is_shown and (found := torn.grid.violation()) is not None:
+        yield _witness(torn, *found)
 
 
-def _prediction(torn: _Torn, tear: Tear, way: list[State]) -> Prediction:
+class _Place(NamedTuple):
+    """Where a step is in the source; if that is not known, what it is about."""
+
+    op: int
+    where: int
+
+
+def _kind(torn: Torn, tear: Tear) -> Kind:
+    """What a person can tell apart: places in the source, not elements of a list."""
+    own, others = torn.shape.steps, torn.other.steps
+    steps = own[tear.first], own[tear.last], others[tear.into], others[tear.out]
+    is_one = steps[0].target == steps[1].target
+    return torn.shape.regions, torn.other.regions, is_one, tear.into > tear.out, *map(_place, steps)
+
+
+def _place(step: UnitStep) -> _Place:
+    return _Place(step.op, step.target if step.site == NO_SITE else step.site)
+
+
+def _witness(torn: Torn, tear: Tear, way: list[State]) -> Witness:
     own, others = _positions(way)
-    first = _step(torn.shape, torn.unit, tear.first, own[tear.first], torn.other.steps[tear.into].op)
-    last = _step(torn.shape, torn.unit, tear.last, own[tear.last], None)
-    out = _step(torn.other, torn.other_unit, tear.out, others[tear.out], torn.shape.steps[tear.last].op)
-    steps = [first, out, last]
+    ops, other_ops = ([step.op for step in shape.steps] for shape in (torn.shape, torn.other))
+    in_by, out_by = _edge(ops[tear.first], other_ops[tear.into]), _edge(other_ops[tear.out], ops[tear.last])
+    steps = [torn.shape.step(torn.unit, tear.first, in_by, own[tear.first])]
     if tear.into != tear.out:
-        steps.insert(1, _step(torn.other, torn.other_unit, tear.into, others[tear.into], None))
-    blamed = Transaction(torn.unit.thread, first.transaction)
-    count = min(torn.shape.count, torn.other.count)
-    interleaving = [_step(torn.shape, torn.unit, at, position, None) for at, position in own.items()]
-    interleaving += [_step(torn.other, torn.other_unit, at, position, None) for at, position in others.items()]
-    interleaving.sort(key=lambda step: step.position or 0)
-    return Prediction(Witness(steps, blamed, count), tuple(interleaving))
+        steps.append(torn.other.step(torn.other_unit, tear.into, Edge.PROGRAM_ORDER, others[tear.into]))
+    steps.append(torn.other.step(torn.other_unit, tear.out, out_by, others[tear.out]))
+    steps.append(torn.shape.step(torn.unit, tear.last, Edge.PROGRAM_ORDER, own[tear.last]))
+    blamed = Transaction(torn.unit.thread, steps[0].transaction)
+    return Witness(steps, blamed, min(torn.shape.count, torn.other.count))
 
 
 def _positions(way: list[State]) -> tuple[dict[int, int], dict[int, int]]:
@@ -115,23 +115,6 @@ def _positions(way: list[State]) -> tuple[dict[int, int], dict[int, int]]:
         else:
             others[j] = position
     return own, others
-
-
-def _step(shape: Shape, unit: Occurrence, at: int, position: int, next_op: int | None) -> Step:
-    """A step of a unit. `next_op` is what conflicts with it, if the next step of the witness is another unit's."""
-    step = shape.steps[at]
-    edge = Edge.PROGRAM_ORDER if next_op is None else _edge(step.op, next_op)
-    return Step(
-        event=unit.events[at],
-        thread=unit.thread,
-        op=step.op,
-        target=step.target,
-        site=step.site,
-        transaction=shape.transaction(unit, step),
-        region=shape.region(step),
-        edge=edge,
-        position=position,
-    )
 
 
 def _edge(one: int, other: int) -> Edge:

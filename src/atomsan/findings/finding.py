@@ -14,6 +14,7 @@ from atomsan.trace.events import NO_SITE
 if TYPE_CHECKING:
     from atomsan.checkers.results import Status
     from atomsan.findings.repair import Repair
+    from atomsan.predictors.replay import Change
 
 Kind = Literal["atomicity", "cycle", "race", "deadlock"]
 
@@ -168,6 +169,8 @@ class Finding:
     """The id of its root cause, which several findings can share."""
     runs: int = 1
     """In how many runs it was seen."""
+    changes: tuple[Change, ...] = ()
+    """Of a prediction: the reads that see another write than in the run, after which a thread may go another way."""
 
     @property
     def is_undecided(self) -> bool:

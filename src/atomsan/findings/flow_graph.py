@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -25,6 +25,7 @@ _COMPUTING = _SUMMING | {"divmod", "pow", "isclose", "hypot", "gcd"}
 # Nodes that put what reaches them to use, such that somebody can tell.
 _JOINING = frozenset({*LEAVING, "cond", "write", "update", "call"})
 EFFECTS = _JOINING - {"cond"}
+_DOING = frozenset({"read", "write", "update", "call", *LEAVING})
 # Calls that read a container, and give what they read to a function.
 _CALLING = frozenset({"map", "filter", "starmap", "filterfalse", "takewhile", "dropwhile", "accumulate", "reduce"})
 # Calls that only pass on what they are made of, besides operators.
@@ -130,6 +131,49 @@ class FlowGraph:
                     found.add(edge.to)
                     waiting.append(edge.to)
         return frozenset(found)
+
+    def decides(self, node: int, step: int) -> bool:
+        """Whether a node decides whether another one is executed."""
+        return self._leads(node, step, frozenset({CONTROL}))
+
+    def decides_until(self, node: int, step: int) -> bool:
+        """Whether a node decides whether another one is executed, or what is executed before that."""
+        if self.decides(node, step):
+            return True
+        last = self.nodes[step]
+        return any(
+            one.statement <= last.statement or not set(one.loops).isdisjoint(last.loops) for one in self._decided(node)
+        )
+
+    def decides_any(self, node: int) -> bool:
+        """Whether a node decides whether anything is executed that somebody could tell."""
+        return any(True for _ in self._decided(node))
+
+    def _decided(self, node: int) -> Iterator[Node]:
+        for source in (node, *self.reached(node)):
+            for edge in self.edges[source]:
+                found = self.nodes[edge.to]
+                if edge.how == CONTROL and edge.to != node and found.kind in _DOING:
+                    yield found
+
+    def selects(self, node: int, step: int) -> bool:
+        """Whether the object or the key of a step rests on a node.
+
+        What one operation gives to another may be the object that it is done to.
+        """
+        if self._leads(node, step, frozenset({KEY, RECEIVER})):
+            return True
+        is_method = "op" in self.nodes[step].facts and not str(self.nodes[step].facts["op"]).startswith("__")
+        return is_method and any(
+            edge.to == step and edge.how == VALUE
+            for one in (node, *self.reached(node))
+            if self.nodes[one].kind == "call" or "op" in self.nodes[one].facts
+            for edge in self.edges[one]
+        )
+
+    def _leads(self, node: int, step: int, how: frozenset[str]) -> bool:
+        sources = (node, *self.reached(node))
+        return any(edge.to == step and edge.how in how for source in sources for edge in self.edges[source])
 
     def block(self, node: int) -> int:
         """The outermost `with` statement around a node, or else its own statement."""

@@ -88,5 +88,9 @@ CHECKED_ALIKE = _suspect(
     "it is checked again under the lock: by a condition that is written in the same way, which is all that is known"
 )
 
+OTHER_WAY = _suspect(
+    "in this order a thread reads another value than in the run before one of the steps, and may go another way then"
+)
+
 # Of what is among the suspects as long as nobody knows better.
 UNDECIDED = _suspect("the check was stopped before it was known whether it counts")

@@ -14,6 +14,7 @@ from atomsan.findings import access_facts as facts
 from atomsan.findings.cycles import conflicts, turns
 from atomsan.findings.decisions import is_kept
 from atomsan.findings.flow_graph import LEAVING
+from atomsan.findings.influence import sways
 from atomsan.findings.reasons import (
     ACROSS,
     APPENDS,
@@ -33,6 +34,7 @@ from atomsan.findings.reasons import (
     LET_IN,
     NO_FLOW,
     ONE_BY_ONE,
+    OTHER_WAY,
     OTHER_WAYS,
     OVERWRITTEN,
     PHASES,
@@ -57,6 +59,7 @@ if TYPE_CHECKING:
     from atomsan.findings.finding import Finding, ShownStep
     from atomsan.findings.flow_graph import Place
     from atomsan.findings.surroundings import Surroundings
+    from atomsan.predictors.replay import Change
     from atomsan.trace.symbols import Symbols
 
     Apart = Callable[[ShownStep, ShownStep], bool]
@@ -85,6 +88,14 @@ class Rules:
         for turn in at_turns:
             if reason := self._of_turn(turn):
                 yield reason
+        if any(map(self._may_go_another_way, finding.changes)):
+            yield OTHER_WAY
+
+    def _may_go_another_way(self, change: Change) -> bool:
+        """Whether a thread may not come to a step of the witness because it reads another value before."""
+        sites = (change.event, change.site), (change.step_event, change.step_site)
+        read, step = (Local(site=site, around=self._around.activations(event)) for event, site in sites)
+        return sways(self._ties, read, step)
 
     def _may_close_elsewhere(self, finding: Finding, step: ShownStep, reason: Reason) -> bool:
         """Whether transactions may be ordered in a way that was not looked at, if a pair of accesses orders nothing.

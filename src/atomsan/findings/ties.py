@@ -19,7 +19,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
 from atomsan.findings.activations import Activation, shared
-from atomsan.findings.flow_graph import CONTROL, EFFECTS, LEAVING, FlowGraph, FlowGraphs
+from atomsan.findings.flow_graph import EFFECTS, LEAVING, FlowGraph, FlowGraphs
 
 if TYPE_CHECKING:
     from atomsan.trace.symbols import Symbols
@@ -134,7 +134,7 @@ class Ties:
 
         `passed` are those of the function that the first access is in, if that is not the unit.
         """
-        goes_up = self._goes_up(first, unit.first_inner, passed)
+        goes_up = self.goes_up(first, unit.first_inner, passed)
         loop = next((loop for loop in unit.common_loops if loop in advanced), None)
         if loop is not None:
             tie = self._tie_around(unit, loop, last) if goes_up else Tie.APART
@@ -144,7 +144,7 @@ class Ties:
         is_own = not unit.first_inner and not unit.last_inner and not unit.is_around_block
         if unit.activation.is_declared or is_own:
             return Tie.OWN
-        if goes_up and self._goes_up(last, unit.last_inner):
+        if goes_up and self.goes_up(last, unit.last_inner):
             if unit.graph.joins(unit.first, unit.last):
                 return Tie.JOINT
             if unit.graph.joins_in_call(unit.first, unit.last):
@@ -160,7 +160,7 @@ class Ties:
             return Tie.FLOW
         if unit.first == unit.last and graph.is_collected(unit.first, loop):
             return Tie.JOINT if graph.is_summed_up(unit.first, loop) else Tie.COLLECTED
-        sinks = graph.reached(unit.last, explicit=True) if self._goes_up(last, unit.last_inner) else ()
+        sinks = graph.reached(unit.last, explicit=True) if self.goes_up(last, unit.last_inner) else ()
         joined = [sink for sink in sinks if graph.carries(unit.first, sink, loop, explicit=True)]
         if any(graph.nodes[sink].is_operator for sink in joined):
             return Tie.JOINT
@@ -173,8 +173,7 @@ class Ties:
             return False
         if self._is_deeper(unit, last):
             return unit.last in unit.graph.reached(unit.first, explicit=True) and self._goes_down(last, unit.last_inner)
-        is_decided = self._is_controlled(unit.graph, unit.first, unit.last)
-        return is_decided or self._goes_down(last, unit.last_inner)
+        return unit.graph.decides(unit.first, unit.last) or self._goes_down(last, unit.last_inner)
 
     def _is_deeper(self, unit: Unit, last: Local) -> bool:
         """Whether the last access is at the place of the first in a recursive call of the unit's function.
@@ -189,12 +188,7 @@ class Ties:
         ]
         return bool(rounds) and self._node_in(unit.activation.function, rounds[-1]) == unit.first
 
-    def _is_controlled(self, graph: FlowGraph, first: int, last: int) -> bool:
-        """Whether the first node decides whether the last one is executed."""
-        sources = (first, *graph.reached(first))
-        return any(edge.to == last and edge.how == CONTROL for node in sources for edge in graph.edges[node])
-
-    def _goes_up(self, access: Local, inner: Sequence[Activation], passed: frozenset[int] = frozenset()) -> bool:
+    def goes_up(self, access: Local, inner: Sequence[Activation], passed: frozenset[int] = frozenset()) -> bool:
         """Whether what an access gives comes out of all activations that it is in, below the unit.
 
         What was read in an iteration that is `passed` comes out only if it is carried into a later one.

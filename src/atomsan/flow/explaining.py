@@ -56,7 +56,10 @@ def _surroundings(
     from atomsan.findings.surroundings import Surroundings
 
     found = Surroundings(
-        (step.number for finding in violations for step in finding.witness),
+        chain(
+            (step.number for finding in violations for step in finding.witness),
+            (event for finding in violations for one in finding.changes for event in (one.event, one.step_event)),
+        ),
         pairs_of(violations),
         (step.target for finding in violations for step in finding.witness if step.op in ("read", "write")),
     )

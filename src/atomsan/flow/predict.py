@@ -6,9 +6,10 @@ trace -> regions under the specification -> shared data -> units -> forest -> pa
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from atomsan.checkers.flattening import Flattening
@@ -19,10 +20,13 @@ from atomsan.flow.passes import Pass, execute
 from atomsan.flow.set_check import SetMembership, objects_layout
 from atomsan.flow.trace_input import CHECKED_AT_ONCE, TraceInput, read_through
 from atomsan.predictors.analysis import Answer, RunAnalysis
+from atomsan.predictors.history import History
 from atomsan.predictors.reduction import reducible
 from atomsan.predictors.registry import DEFAULT, PREDICTORS
+from atomsan.predictors.replay import Replay
 from atomsan.predictors.sharing import Sharing
-from atomsan.predictors.witnesses import predictions, races
+from atomsan.predictors.stand_ins import stand_ins
+from atomsan.predictors.witnesses import Prediction, predictions, races
 from atomsan.trace.events import NO_SITE
 from atomsan.trace.monitor import Monitor, Progress, silent
 
@@ -30,12 +34,13 @@ if TYPE_CHECKING:
     import os
 
     from atomsan.checkers.flattening import FlatBatch
-    from atomsan.checkers.results import Status, Transaction, Witness
+    from atomsan.checkers.results import Status, Transaction
     from atomsan.findings.finding import Finding
     from atomsan.findings.judging import Violations
     from atomsan.findings.making import TraceNames
     from atomsan.flow.explaining import Explained
     from atomsan.flow.trace_input import AnyTrace, OpenedTrace
+    from atomsan.predictors.commit_node import Pair
     from atomsan.source.spec import Specification
     from atomsan.trace.events import Batch
 
@@ -86,6 +91,8 @@ class _Predict:
     """As it was read for the units."""
     sharing: Sharing | None = None
     analysis: RunAnalysis | None = None
+    history: History | None = None
+    """Of recorded programs."""
     answers: dict[str, Answer] | None = None
     explained: Explained | None = None
     seconds: float = 0.0
@@ -119,23 +126,51 @@ class _Predict:
             raise KeyboardInterrupt
 
     @cached_property
-    def witnesses(self) -> list[Witness]:
+    def predictions(self) -> list[Prediction]:
         """As many as could be made in time."""
         pairs = [pair for answer in (self.answers or {}).values() for pair in answer.pairs]
-        found: list[Witness] = []
+        found: list[Prediction] = []
         with self.monitor.stopping():
-            found.extend(predictions(pairs, self.tick))
+            found.extend(predictions(chain(pairs, self._stand_ins()), self.tick, self.replay))
         return found
+
+    def _stand_ins(self) -> Iterable[Pair]:
+        if self.history is None or self.analysis is None or not self.answers:
+            return ()
+        return stand_ins(self.analysis.reader.shapes, self.analysis.order, self.history, self.tick)
+
+    @property
+    def replay(self) -> Replay | None:
+        """For recorded programs: whether threads come to the steps of an interleaving."""
+        if self.history is None:
+            return None
+        from atomsan.findings.influence import influence_of
+
+        return Replay(self.history, influence_of(self.main.symbols))
 
     @cached_property
     def found(self) -> list[Finding]:
         """What is predicted, before it is judged."""
-        if not self.witnesses:
+        if not self.predictions:
             return []
         from atomsan.findings.making import findings_of, violations_of
 
-        make = violations_of if self.main.meta.recorded else findings_of
-        return make(self.witnesses, self.names, STATUS)
+        witnesses = [one.witness for one in self.predictions]
+        if not self.main.meta.recorded:
+            return findings_of(witnesses, self.names, STATUS)
+        found = violations_of(witnesses, self.names, STATUS)
+        return [self._with_doubts(finding, one) for finding, one in zip(found, self.predictions, strict=True)]
+
+    def _with_doubts(self, finding: Finding, prediction: Prediction) -> Finding:
+        """With what is not as it was in the run."""
+        told = finding.explanation
+        if prediction.stand_in is not None:
+            acting, done_by = map(self.names.thread, prediction.stand_in)
+            told += (
+                f"In this run {acting} came later and went another way; "
+                f"in this order it finds what {done_by} found, and does the same.",
+            )
+        return replace(finding, changes=tuple(prediction.changes), explanation=told)
 
     @cached_property
     def beside(self) -> list[Finding]:
@@ -208,7 +243,14 @@ def _analyse(state: _Predict) -> RunAnalysis:
         tick=state.tick,
     )
     state.source = source
-    _read_flat(state, analysis.feed, source)
+    if source.meta.recorded:
+        state.history = history = History(state.sharing.locations)
+
+        def feed(batch: FlatBatch) -> None:
+            history.feed(batch)
+            analysis.feed(batch)
+
+    _read_flat(state, feed if source.meta.recorded else analysis.feed, source)
     analysis.finish()
     state.transactions = analysis.reader.transactions
     state.seconds = time.monotonic() - start
@@ -326,4 +368,4 @@ def _facts(state: _Predict) -> PredictionFacts:
 
 def _blamed(state: _Predict) -> list[Transaction]:
     """The transactions of the examples that are torn apart."""
-    return sorted({witness.blamed for witness in state.witnesses if witness.blamed is not None})
+    return sorted({one.witness.blamed for one in state.predictions if one.witness.blamed is not None})

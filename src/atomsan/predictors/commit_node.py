@@ -37,6 +37,8 @@ class Pair(NamedTuple):
     unit: Occurrence
     other_unit: Occurrence
     edges: list[InterEdge]
+    about: frozenset[int] | None = None
+    """The locations that count; None: all of them."""
 
 
 class Torn(NamedTuple):
@@ -243,7 +245,7 @@ class _Graph:
 
 def torn_by(pair: Pair) -> tuple[Torn, Torn]:
     """Both ways in which one of the two may be torn apart by the other."""
-    one, other, unit, other_unit, _ = pair
+    one, other, unit, other_unit, *_ = pair
     return (
         Torn(Grid(one.steps, other.steps), one, unit, other, other_unit),
         Torn(Grid(other.steps, one.steps), other, other_unit, one, unit),

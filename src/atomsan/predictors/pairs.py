@@ -112,6 +112,15 @@ class Grid:
         found = self.way(before_into, before_last)
         return found if found is not None else self.way(before_last, before_into)
 
+    def whole(self, first: int, last: int) -> list[State] | None:
+        """A way on which the other unit comes as a whole between two steps of this one, as late as it can."""
+        columns = len(self.other)
+        for at in range(last, first, -1):
+            if not self._inner[0][at] and all(self.legal[at]):
+                into = [(i, 0) for i in range(at)]
+                return into + [(at, j) for j in range(columns)] + [(i, columns) for i in range(at, len(self.one) + 1)]
+        return None
+
     def tears(self) -> Iterator[Tear]:
         """All quadruples of accesses by which a transaction of the first unit could be torn apart, as far as data says.
 

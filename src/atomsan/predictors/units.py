@@ -60,6 +60,8 @@ class Occurrence(NamedTuple):
     """The number of its transaction; 0 outside."""
     events: tuple[int, ...]
     """Of the steps of its shape."""
+    acts_as: int | None = None
+    """The thread that did this in the run, if it was another one (`stand_ins.py`)."""
 
 
 @dataclass(eq=False)

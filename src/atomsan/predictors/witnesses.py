@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from atomsan.checkers.results import Edge, Transaction, Witness
 from atomsan.predictors.commit_node import torn_by
+from atomsan.predictors.replay import weight
 from atomsan.trace.events import NO_SITE, Op
 
 if TYPE_CHECKING:
     from atomsan.checkers.results import Step
     from atomsan.predictors.commit_node import Pair, Torn
     from atomsan.predictors.pairs import State, Tear
+    from atomsan.predictors.replay import Change, Replay
     from atomsan.predictors.units import UnitStep
 
 # So many ways to tear a pair of units apart are looked at, those of accesses that are close together first; of one
@@ -26,13 +28,26 @@ MOST_STATES = 1 << 20
 Kind = tuple[object, ...]
 
 
-def predictions(pairs: Sequence[Pair], tick: Callable[[], None]) -> Iterator[Witness]:
-    """One example for each kind of tear. `tick` is called between the steps of the work."""
-    kinds = _Kinds()
+class Prediction(NamedTuple):
+    """A witness, and what may go another way in the interleaving that it is of."""
+
+    witness: Witness
+    changes: Sequence[Change] = ()
+    stand_in: tuple[int, int] | None = None
+    """A thread that does what another one did in the run, and that other one."""
+
+
+def predictions(pairs: Iterable[Pair], tick: Callable[[], None], replay: Replay | None = None) -> Iterator[Prediction]:
+    """One example for each kind of tear: where there is a choice, one in which threads do what they did in the run.
+
+    `tick` is called between the steps of the work. Without `replay`, the first example is as good as any other.
+    """
+    kinds = _Kinds(replay, tick)
     for pair in pairs:
         for torn in torn_by(pair):
             if torn.shape.is_transaction and not torn.grid.is_too_large:
-                yield from _of_pair(torn, kinds, tick)
+                yield from kinds.of_pair(torn, pair.about)
+    yield from kinds.doubtful.values()
 
 
 def races(pairs: Sequence[Pair]) -> Iterator[tuple[Step, Step]]:
@@ -46,31 +61,58 @@ def races(pairs: Sequence[Pair]) -> Iterator[tuple[Step, Step]]:
 
 
 class _Kinds:
-    """What was shown, and how often others were tried in vain."""
+    """What was shown, and what was tried."""
 
-    def __init__(self) -> None:
-        self.shown: set[Kind] = set()
-        self.tried: Counter[Kind] = Counter()
+    def __init__(self, replay: Replay | None, tick: Callable[[], None]) -> None:
+        self._replay = replay
+        self._tick = tick
+        self._shown: set[Kind] = set()
+        self._tried: Counter[Kind] = Counter()
+        self.doubtful: dict[Kind, Prediction] = {}
+        """Of the kinds that were not shown: the example of which the least may go another way."""
 
+    def of_pair(self, torn: Torn, about: frozenset[int] | None) -> Iterator[Prediction]:
+        """If no kind of a pair was found before, there is an example of it, if it can be torn apart at all."""
+        room = max(1, MOST_STATES // torn.grid.states)
+        is_found = False
+        for tear in islice(torn.grid.tears(), MOST_TEARS):
+            if about is not None and not about.issuperset(
+                torn.shape.steps[at].target for at in (tear.first, tear.last)
+            ):
+                continue
+            kind = _kind(torn, tear)
+            is_found = is_found or kind in self._shown or kind in self.doubtful
+            if kind in self._shown or self._tried[kind] >= MOST_OF_A_KIND or not room:
+                continue
+            self._tick()
+            room -= 1
+            self._tried[kind] += 1
+            if (found := self._example(torn, tear)) is not None:
+                is_found = True
+                yield from self._taken(kind, found)
+        if not is_found and about is None and (violation := torn.grid.violation()) is not None:
+            tear, way = violation
+            yield from self._taken(_kind(torn, tear), self._of_ways(torn, tear, [way]))
 
-def _of_pair(torn: Torn, kinds: _Kinds, tick: Callable[[], None]) -> Iterator[Witness]:
-    """If no kind of a pair was shown before, there is at least one example of it, if it can be torn apart at all."""
-    room = max(1, MOST_STATES // torn.grid.states)
-    is_shown = False
-    for tear in islice(torn.grid.tears(), MOST_TEARS):
-        kind = _kind(torn, tear)
-        is_shown = is_shown or kind in kinds.shown
-        if kind in kinds.shown or kinds.tried[kind] >= MOST_OF_A_KIND or not room:
-            continue
-        tick()
-        room -= 1
-        kinds.tried[kind] += 1
-        if (way := torn.grid.tear(*tear)) is not None:
-            kinds.shown.add(kind)
-            is_shown = True
-            yield _witness(torn, tear, way)
-    if not is_shown and (found := torn.grid.violation()) is not None:
-        yield _witness(torn, *found)
+    def _taken(self, kind: Kind, found: Prediction) -> Iterator[Prediction]:
+        if not found.changes:
+            self._shown.add(kind)
+            self.doubtful.pop(kind, None)
+            yield found
+        elif kind not in self.doubtful or weight(found.changes) < weight(self.doubtful[kind].changes):
+            self.doubtful[kind] = found
+
+    def _example(self, torn: Torn, tear: Tear) -> Prediction | None:
+        ways = [way for way in (torn.grid.whole(tear.first, tear.last), torn.grid.tear(*tear)) if way is not None]
+        return self._of_ways(torn, tear, ways) if ways else None
+
+    def _of_ways(self, torn: Torn, tear: Tear, ways: Sequence[list[State]]) -> Prediction:
+        if self._replay is None:
+            return Prediction(_witness(torn, tear, ways[0]))
+        tried = [(self._replay.changes(torn, tear, way), way) for way in ways]
+        changes, way = min(tried, key=lambda one: weight(one[0]))
+        acting = ((one.thread, one.acts_as) for one in (torn.unit, torn.other_unit) if one.acts_as is not None)
+        return Prediction(_witness(torn, tear, way), changes, next(acting, None))
 
 
 class _Place(NamedTuple):

@@ -1,0 +1,196 @@
+"""History of shared data: which write each read of the run saw, and what came after the read.
+
+A predicted interleaving lets reads see other writes than in the run, and a thread that reads something else may go
+another way. The run itself says what the code does then, where it read that value at that place before (`replay.py`).
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from atomsan.trace.events import Op
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numpy.typing import NDArray
+
+    from atomsan.checkers.flattening import FlatBatch
+
+# The event of a write that was before the recording.
+INITIAL = -1
+# So many accesses are kept: of what comes later, nothing is known.
+MOST_ACCESSES = 1 << 23
+# So many reads at one place are looked at, the first and the last ones.
+MOST_READS = 256
+
+
+# So many accesses after a read are compared.
+MOST_FOLLOWING = 64
+
+
+class Seen(NamedTuple):
+    """A read of the run: the location, the write that it saw, where that stands, and the read's own event."""
+
+    location: int
+    write: int
+    write_site: int
+    event: int
+
+
+class Done(NamedTuple):
+    """An access, wherever it is: its operation, site and location."""
+
+    op: int
+    site: int
+    location: int
+
+
+Path = tuple[Done, ...]
+
+
+class History:
+    """One pass. Feed it the flattened batches of a trace; `shared` says which locations count."""
+
+    def __init__(self, shared: NDArray[np.bool_]) -> None:
+        self._shared = shared
+        self._parts: list[tuple[NDArray[Any], ...]] = []
+        self._ends: list[tuple[NDArray[Any], NDArray[Any]]] = []
+        self._room = MOST_ACCESSES
+        self._reads: dict[int, list[Seen]] = {}
+        self._following: dict[int, Path] = {}
+
+    def feed(self, batch: FlatBatch) -> None:
+        accesses = np.flatnonzero(batch.op <= Op.WRITE)
+        accesses = accesses[self._shared[batch.target[accesses]]][: self._room]
+        self._room -= len(accesses)
+        columns = (batch.thread, batch.op, batch.target, batch.site)
+        self._parts.append((accesses + batch.first, *(column[accesses] for column in columns)))
+        ends = np.flatnonzero(batch.op == Op.END)
+        self._ends.append((ends + batch.first, batch.thread[ends]))
+
+    def write_before(self, location: int, event: int, *, but: frozenset[int] = frozenset()) -> int:
+        """The last write of a location before an event, `but` not one of these; `INITIAL` if there is none."""
+        writes, _ = self._writes(location)
+        at = int(np.searchsorted(writes, event)) - 1
+        while at >= 0 and int(writes[at]) in but:
+            at -= 1
+        return int(writes[at]) if at >= 0 else INITIAL
+
+    def write_site(self, location: int, write: int) -> int:
+        """Where a write of a location stands; `INITIAL` for what was there before."""
+        if write == INITIAL:
+            return INITIAL
+        writes, sites = self._writes(location)
+        return int(sites[np.searchsorted(writes, write)])
+
+    def is_made_in(self, location: int, first: int, last: int) -> bool:
+        """Whether the first access of a location is a write from one event to another."""
+        rows, targets = self._all_by_location
+        row = rows[np.searchsorted(targets, location)]
+        events, _, ops, _, _ = self._columns
+        return bool(ops[row] == Op.WRITE and first <= events[row] <= last)
+
+    def reads_at(self, site: int) -> list[Seen]:
+        """Reads of the run at a place."""
+        if site not in self._reads:
+            rows = self._rows_at(site)
+            if len(rows) > MOST_READS:
+                rows = np.concatenate((rows[: MOST_READS // 2], rows[-MOST_READS // 2 :]))
+            self._reads[site] = [self._seen(row) for row in rows.tolist()]
+        return self._reads[site]
+
+    def following(self, event: int, until: int | None = None) -> Path:
+        """What a thread accesses after one of its accesses, in the same transaction; `until` another one, with it.
+
+        Not more than so much.
+        """
+        if until is not None:
+            rows, events = self._of_thread(event)
+            start, end = np.searchsorted(events, [event + 1, until + 1])
+            return self._done(rows[start:end])
+        known = self._following.get(event)
+        if known is None:
+            rows, events = self._of_thread(event)
+            end_event = self._end_after(int(self._columns[1][self._row(event)]), event)
+            start, end = np.searchsorted(events, [event + 1, end_event])
+            known = self._following[event] = self._done(rows[start:end])
+        return known
+
+    def _done(self, rows: NDArray[Any]) -> Path:
+        _, _, ops, targets, sites = (column[rows[:MOST_FOLLOWING]].tolist() for column in self._columns)
+        return tuple(map(Done, ops, sites, targets))
+
+    def _row(self, event: int) -> int:
+        return int(np.searchsorted(self._columns[0], event))
+
+    def _of_thread(self, event: int) -> tuple[NDArray[Any], NDArray[Any]]:
+        """The accesses of the thread that does an event: their rows, and their events."""
+        return self._by_thread[int(self._columns[1][self._row(event)])]
+
+    def _seen(self, row: int) -> Seen:
+        events, _, _, targets, _ = self._columns
+        location, event = int(targets[row]), int(events[row])
+        write = self.write_before(location, event)
+        return Seen(location, write, self.write_site(location, write), event)
+
+    def _end_after(self, thread: int, event: int) -> int:
+        ends = self._transaction_ends.get(thread)
+        at = 0 if ends is None else int(np.searchsorted(ends, event))
+        return int(ends[at]) if ends is not None and at < len(ends) else event + 1
+
+    # ---- indexes, made when they are asked for
+
+    @cached_property
+    def _columns(self) -> tuple[NDArray[Any], ...]:
+        """Of all accesses: events, threads, operations, locations, sites."""
+        return tuple(np.concatenate(parts) for parts in zip(*self._parts, strict=True))
+
+    @cached_property
+    def _by_location(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """The writes, sorted by location and event: their rows, and their locations."""
+        _, _, ops, targets, _ = self._columns
+        rows = np.flatnonzero(ops == Op.WRITE)
+        rows = rows[np.argsort(targets[rows], kind="stable")]
+        return rows, targets[rows]
+
+    @cached_property
+    def _all_by_location(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """All accesses, sorted by location and event: their rows, and their locations."""
+        targets = self._columns[3]
+        rows = np.argsort(targets, kind="stable")
+        return rows, targets[rows]
+
+    def _writes(self, location: int) -> tuple[NDArray[Any], NDArray[Any]]:
+        rows, targets = self._by_location
+        mine = rows[np.searchsorted(targets, location) : np.searchsorted(targets, location, side="right")]
+        return self._columns[0][mine], self._columns[4][mine]
+
+    @cached_property
+    def _by_site(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """The reads, sorted by site and event: their rows, and their sites."""
+        _, _, ops, _, sites = self._columns
+        rows = np.flatnonzero(ops == Op.READ)
+        rows = rows[np.argsort(sites[rows], kind="stable")]
+        return rows, sites[rows]
+
+    def _rows_at(self, site: int) -> NDArray[Any]:
+        rows, sites = self._by_site
+        return rows[np.searchsorted(sites, site) : np.searchsorted(sites, site, side="right")]
+
+    @cached_property
+    def _by_thread(self) -> dict[int, tuple[NDArray[Any], NDArray[Any]]]:
+        """By thread: the rows of its accesses, and their events."""
+        events, threads, *_ = self._columns
+        order = np.argsort(threads, kind="stable")
+        names, starts = np.unique(threads[order], return_index=True)
+        parts = np.split(order, starts[1:])
+        return {int(name): (rows, events[rows]) for name, rows in zip(names, parts, strict=True)}
+
+    @cached_property
+    def _transaction_ends(self) -> dict[int, NDArray[Any]]:
+        events, threads = (np.concatenate(parts) for parts in zip(*self._ends, strict=True))
+        return {int(thread): events[threads == thread] for thread in np.unique(threads)}

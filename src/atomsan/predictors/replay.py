@@ -1,0 +1,141 @@
+"""Replay of a predicted interleaving: does each thread still come to the steps that it is made of?
+
+The recorded steps of two units are put in another order. A read before one of the steps that matter may then see
+another write than in the run, and its thread may go another way. It goes the same way as far as can be told if
+
+- what it reads does not decide what is done until the step comes, nor on which object or key (`Influence`);
+- or the same code read that very value at that place in the run, and did the same until then;
+- or, where no object or key rests on it: the same code read values at that place that were written at the same place
+  in the source, and always did the same until then.
+
+Other data is as it was when the earlier of the two units began; or when the later one began, without what the earlier
+one wrote. Reads that none of this explains are the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from atomsan.trace.events import NO_SITE, Op
+
+if TYPE_CHECKING:
+    from atomsan.predictors.commit_node import Torn
+    from atomsan.predictors.history import History, Path
+    from atomsan.predictors.pairs import State, Tear
+    from atomsan.predictors.units import Occurrence, Shape, UnitStep
+
+Influence = Literal["none", "way", "object", "unknown"]
+"""What the value of a read decides of a later step: nothing, by which way it is come to or whether at all, on which
+object or key, or any of it."""
+
+InfluenceOf = Callable[[int, int], Influence]
+"""Of two sites of one unit, a read and a later step."""
+
+
+class Change(NamedTuple):
+    """A read that sees another write than in the run, and a later step of its unit that may not come then."""
+
+    event: int
+    site: int
+    thread: int
+    step_event: int
+    step_site: int
+    is_refuted: bool
+    """Whether the same code read that very value in the run, and did something else then."""
+
+
+class _Side(NamedTuple):
+    """One of the two units, and the steps of it that matter."""
+
+    shape: Shape
+    unit: Occurrence
+    needed: tuple[int, ...]
+
+
+class Replay:
+    """Replays interleavings of a run."""
+
+    def __init__(self, history: History, influence: InfluenceOf) -> None:
+        self._history = history
+        self._influence = influence
+        self._usual: dict[tuple[int, int, tuple[tuple[int, int], ...]], bool] = {}
+
+    def changes(self, torn: Torn, tear: Tear, way: list[State]) -> list[Change]:
+        """What may go another way; nothing, if each thread comes to its steps as far as can be told."""
+        mine = _Side(torn.shape, torn.unit, (tear.first, tear.last))
+        others = _Side(torn.other, torn.other_unit, (tear.into, tear.out))
+        best: list[Change] | None = None
+        for state in self._states(mine.unit, others.unit):
+            found = list(self._replayed(mine, others, way, state))
+            if best is None or weight(found) < weight(best):
+                best = found
+            if not best:
+                break
+        return best or []
+
+    def _states(self, one: Occurrence, other: Occurrence) -> Iterator[Callable[[int], int]]:
+        """By location: the write that was the last one when the units begin."""
+        earlier, later = sorted((one, other), key=lambda unit: unit.events[0])
+        yield lambda location: self._history.write_before(location, earlier.events[0])
+        if earlier.events[0] != later.events[0]:
+            own = frozenset(earlier.events)
+            yield lambda location: self._history.write_before(location, later.events[0], but=own)
+
+    def _replayed(self, mine: _Side, others: _Side, way: list[State], before: Callable[[int], int]) -> Iterator[Change]:
+        written: dict[int, int] = {}
+        for (i, j), (to_i, _) in pairwise(way):
+            side, at = (mine, i) if to_i > i else (others, j)
+            step = side.shape.steps[at]
+            if step.op == Op.WRITE:
+                written[step.target] = side.unit.events[at]
+            elif step.op == Op.READ and at < max(side.needed):
+                sees = written[step.target] if step.target in written else before(step.target)
+                if sees != self._history.write_before(step.target, side.unit.events[at]):
+                    yield from self._changed(side, at, sees)
+
+    def _changed(self, side: _Side, at: int, sees: int) -> Iterator[Change]:
+        """The steps that may not come if a read sees this write."""
+        read = side.shape.steps[at]
+        for needed in dict.fromkeys(side.needed):
+            step = side.shape.steps[needed]
+            if needed <= at or step.site == read.site:
+                continue
+            events = side.unit.events
+            is_same = self._goes_the_same_way(read, step, (events[at], events[needed]), sees)
+            if not is_same:
+                yield Change(
+                    events[at], read.site, side.unit.thread, events[needed], step.site, is_refuted=is_same is False
+                )
+
+    def _goes_the_same_way(self, read: UnitStep, step: UnitStep, events: tuple[int, int], sees: int) -> bool | None:
+        """Whether a unit comes to a step as it did if a read before it sees this write; None: that is not known."""
+        influence = self._influence(read.site, step.site)
+        if influence == "none":
+            return True
+        if NO_SITE in (read.site, step.site):
+            return None
+        path = self._history.following(*events)
+        seen = self._history.reads_at(read.site)
+        same = [one.event for one in seen if one.location == read.target and one.write == sees]
+        if same:
+            ways = {self._history.following(event)[: len(path)] == path for event in same}
+            return ways.pop() if len(ways) == 1 else None
+        return True if influence != "object" and self._is_usual(read, path, sees) else None
+
+    def _is_usual(self, read: UnitStep, path: Path, sees: int) -> bool:
+        """Whether the same code always goes this way if it reads what was written at the place of a write."""
+        places = tuple((one.op, one.site) for one in path)
+        write_site = self._history.write_site(read.target, sees)
+        key = read.site, write_site, places
+        if key not in self._usual:
+            alike = [one.event for one in self._history.reads_at(read.site) if one.write_site == write_site]
+            ways = (self._history.following(event)[: len(path)] for event in alike)
+            self._usual[key] = bool(alike) and all(tuple((one.op, one.site) for one in way) == places for way in ways)
+        return self._usual[key]
+
+
+def weight(changes: Sequence[Change]) -> tuple[int, int]:
+    """How much may go another way: first what the run itself speaks against."""
+    return sum(change.is_refuted for change in changes), len(changes)

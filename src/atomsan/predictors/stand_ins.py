@@ -1,0 +1,100 @@
+"""Stand-ins: a thread that came too late to do what another one did, and would have done the same.
+
+In a plain run one thread often does all the work before the next one looks: `if tickets: tickets -= 1` sells the last
+ticket, and whoever comes later takes the other branch. Of two units of the same regions that begin alike, and part
+after a read that saw different writes, the one would have gone the way of the other from the same state. So the shape
+of the one is tried against itself, done by the thread of the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from atomsan.predictors.commit_node import Pair
+from atomsan.trace.events import Op
+
+if TYPE_CHECKING:
+    from atomsan.predictors.history import History
+    from atomsan.predictors.order import Order
+    from atomsan.predictors.units import Occurrence, Shape
+
+# Of one shape, so many others are looked at, and so many occurrences of each of them.
+MOST_OTHERS = 32
+MOST_OCCURRENCES = 8
+
+
+def stand_ins(shapes: list[Shape], order: Order, history: History, tick: Callable[[], None]) -> Iterator[Pair]:
+    """Pairs of a unit with the same unit, done by another thread."""
+    alike: dict[tuple[tuple[int, ...], int, int], list[Shape]] = {}
+    for shape in shapes:
+        if shape.is_transaction:
+            first = next(step for step in shape.steps if step.op <= Op.WRITE)
+            alike.setdefault((shape.regions, first.op, first.site), []).append(shape)
+    used = _used(shapes)
+    for group in alike.values():
+        for one in group:
+            tick()
+            if len(group) > 1 and any(step.op == Op.WRITE for step in one.steps):
+                yield from _of_shape(one, group, used, order, history)
+
+
+def _used(shapes: list[Shape]) -> dict[int, set[int]]:
+    """By thread: the locations that it accesses."""
+    used: dict[int, set[int]] = {}
+    for shape in shapes:
+        for thread in shape.occurrences:
+            used.setdefault(thread, set()).update(step.target for step in shape.steps if step.op <= Op.WRITE)
+    return used
+
+
+def _of_shape(
+    one: Shape, group: list[Shape], used: dict[int, set[int]], order: Order, history: History
+) -> Iterator[Pair]:
+    """At most one: it shows what others would do, too."""
+    others = [other for other in group if other is not one]
+    for unit in _occurrences(one):
+        for other in islice((one for one in others if one.occurrences.keys() - {unit.thread}), MOST_OTHERS):
+            for late in _occurrences(other):
+                if order.are_parallel(unit.thread, unit.period, late.thread, late.period) and _part_by_a_read(
+                    one, unit, other, late, history
+                ):
+                    both = frozenset(_given(one, unit, history) & used[late.thread])
+                    yield Pair(one, one, unit, late._replace(events=unit.events, acts_as=unit.thread), [], both)
+                    return
+
+
+def _part_by_a_read(one: Shape, unit: Occurrence, other: Shape, late: Occurrence, history: History) -> bool:
+    """Whether two units begin alike, until a read of the same data that saw different writes.
+
+    Each may have objects of its own, which were written to at the same place in the source.
+    """
+    for at, (step, same) in enumerate(zip(one.steps, other.steps, strict=False)):
+        if (step.op, step.site) != (same.op, same.site):
+            return False
+        if step.op == Op.READ:
+            saw, sees = (
+                history.write_before(step.target, unit.events[at]),
+                history.write_before(same.target, late.events[at]),
+            )
+            if step.target == same.target and saw != sees:
+                return True
+            if history.write_site(step.target, saw) != history.write_site(same.target, sees):
+                return False
+        elif step.op == Op.WRITE and step.target != same.target:
+            return False
+    return False
+
+
+def _given(shape: Shape, unit: Occurrence, history: History) -> set[int]:
+    """The locations of a unit that were there before: what it makes by itself, another thread would make, too."""
+    return {
+        step.target
+        for step in shape.steps
+        if step.op <= Op.WRITE and not history.is_made_in(step.target, unit.events[0], unit.events[-1])
+    }
+
+
+def _occurrences(shape: Shape) -> list[Occurrence]:
+    return [units[0] for units in shape.occurrences.values()][:MOST_OCCURRENCES]

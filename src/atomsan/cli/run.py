@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from atomsan.cli.exit_codes import Exit
 from atomsan.cli.messages import say, show
 from atomsan.cli.option_groups import LaunchOptions, RegionOptions, ReportOptions
-from atomsan.errors import InputError
+from atomsan.errors import InputError, check_positive
 from atomsan.reports.numerals import counted
 from atomsan.reports.registry import DEFAULT, REPORTERS
 
@@ -25,6 +25,8 @@ def run(
     repeat: int,
     live: bool,
     keep: str | None,
+    no_predict: bool,
+    predict_seconds: float,
     algorithm: list[str],
     findings_exit_code: int,
     launch: LaunchOptions,
@@ -41,7 +43,8 @@ def run(
       atomsan run app.py input.csv
       atomsan run --noise --repeat 5 -o report.json --keep run.atomtrace --force app.py
       atomsan run --live --timeout 60 --all -m package.server
-      atomsan run --follow-fork -m package.workers
+      atomsan run --follow-fork --no-predict -m package.workers
+      atomsan run --predict-seconds 60 --noise app.py
       atomsan run --include mylib --explain-selection --redact-keys --quiet -c "import mylib; mylib.main()"
     """
     files = reporting.files()
@@ -50,6 +53,7 @@ def run(
         raise InputError("--repeat must be at least 1")
     if not 0 <= findings_exit_code <= 255:
         raise InputError("--findings-exit-code must be from 0 to 255")
+    check_positive("--predict-seconds", predict_seconds)
     if live and keep is not None:
         raise InputError("--live keeps no trace, and --keep asks for one")
     if live and launch.follow_fork:
@@ -57,7 +61,7 @@ def run(
     from atomsan.flow.run import checked_under, merged, run_and_check
 
     program, limits, rules = launch.to_run(), launch.limits(), regions.specification()
-    check = checked_under(algorithm, rules)
+    check = checked_under(algorithm, rules, None if no_predict else predict_seconds)
 
     def show_interim(tape: Tape) -> None:
         say(f"so far, {counted(tape.events, 'event')}:")

@@ -91,6 +91,23 @@ RECORDING: tuple[Option, ...] = (
         example="--live",
     ),
     Option(
+        name="no_predict",
+        verbs=("run",),
+        type=bool,
+        default=False,
+        help="Look at what happened only, and not at other interleavings of the run.",
+        example="--no-predict",
+    ),
+    Option(
+        name="predict_seconds",
+        verbs=("run",),
+        type=float,
+        metavar="S",
+        default=20.0,
+        help="So long at most other interleavings of a run are looked at; what was found by then is reported.",
+        example="--predict-seconds 60",
+    ),
+    Option(
         name="keep",
         verbs=("run",),
         type=str,

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from atomsan.errors import InputError, check_positive
+from atomsan.flow.prediction_beside import PREDICT_SECONDS, with_predictions
 from atomsan.recorder.log.runner import Outcome, started
 from atomsan.recorder.log.spool import spool_directory
 from atomsan.recorder.python.launch import Program, PythonLaunch
@@ -52,6 +53,8 @@ def run(
     max_bytes: int | None = None,
     timeout: float | None = None,
     redact_keys: bool = False,
+    predict: bool = True,
+    predict_seconds: float = PREDICT_SECONDS,
 ) -> Report:
     """Run a Python program in a process of its own, and find the atomicity violations in what its threads and tasks do.
 
@@ -61,7 +64,12 @@ def run(
     from atomsan.flow.trace_input import specification_of
     from atomsan.recorder.log.limits import Limits
 
-    for name, value in (("timeout", timeout), ("max_events", max_events), ("max_bytes", max_bytes)):
+    for name, value in (
+        ("timeout", timeout),
+        ("max_events", max_events),
+        ("max_bytes", max_bytes),
+        ("predict_seconds", predict_seconds),
+    ):
         check_positive(name, value)
     what = program_of(program, module, code, arguments)
     rules = specification_of(spec)
@@ -70,9 +78,8 @@ def run(
     )
     limits = Limits(max_events, max_bytes, timeout)
     path = None if keep is None else os.fspath(keep)
-    return run_and_check(what, options, limits, checked_under(algorithm, rules), path, force=force, live=live).reports[
-        0
-    ]
+    check = checked_under(algorithm, rules, predict_seconds if predict else None)
+    return run_and_check(what, options, limits, check, path, force=force, live=live).reports[0]
 
 
 def program_of(
@@ -116,8 +123,10 @@ def recording_options(
     )
 
 
-def checked_under(algorithm: str | Sequence[str], spec: Specification) -> Check:
-    """Checks events with these algorithms, under this specification. Unknown names raise now."""
+def checked_under(
+    algorithm: str | Sequence[str], spec: Specification, predict_seconds: float | None = PREDICT_SECONDS
+) -> Check:
+    """Checks events with these algorithms, under this specification, and predicts. Unknown names raise now."""
     from atomsan.checkers.algorithms import choice_of
 
     choice_of(algorithm)
@@ -125,7 +134,7 @@ def checked_under(algorithm: str | Sequence[str], spec: Specification) -> Check:
     def checked(events: EventSource) -> Report:
         from atomsan.flow.check import check
 
-        return check(events, algorithm, spec)
+        return with_predictions(check(events, algorithm, spec), events, spec, predict_seconds)
 
     return checked
 

@@ -43,6 +43,9 @@ test-judging: $(VENV)/installed  ## judging against the truth of 20,000 generate
 	$(BIN)/python tests/programs/generated/table.py
 	$(BIN)/python tests/programs/measure.py
 
+test-plain: $(VENV)/installed  ## what one plain run of each program predicts
+	$(BIN)/python tests/programs/measure.py --plain
+
 test-all:  ## the test suite on every Python from 3.11 up that this machine has
 	$(PYTHON) tests/every_python.py
 
@@ -73,4 +76,4 @@ clean:  ## remove what was built
 	rm -rf $(VENV) build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src -name '*.so' -delete -o -name '*.c' -delete
 
-.PHONY: help install demo lint test test-long test-judging test-all test-stdlib test-packages bench bench-paper bench-sets fuzz dist clean
+.PHONY: help install demo lint test test-long test-judging test-plain test-all test-stdlib test-packages bench bench-paper bench-sets fuzz dist clean

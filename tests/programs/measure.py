@@ -1,9 +1,10 @@
 """Measures judging on the programs written by hand: each with five seeds of noise, one row for each spelling.
 
     python tests/programs/measure.py [--seeds N] [--all] [NAME ...]
+    python tests/programs/measure.py --plain [NAME ...]     # one run each, without noise: what can be predicted
 
 The exit code is 1 if a bug is missed, if a safe program has a finding, or if more than one bug in twenty is only a
-suspect though its program expects a finding.
+suspect though its program expects a finding. In plain runs, `PLAIN.txt` lists the bugs that are not found, and why.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from outcomes import RACY, SAFE, Outcome, headers_of, name_of, outcome_of, strongest
+from outcomes import RACY, SAFE, Outcome, headers_of, name_of, outcome_of, reasons, strongest
 
 SUSPECTS_ONLY = 0.05
 """The part of the racy programs that may be found as suspects only."""
@@ -81,10 +82,10 @@ RACY_CLASSES = ("as finding", "as suspect", "suspect only", "missed")
 SAFE_CLASSES = ("silent", "suspects", "findings")
 
 
-def measured(paths: Iterable[Path], seeds: int) -> list[Measured]:
-    """Run every program with every seed, on all cores."""
+def measured(paths: Iterable[Path], seeds: Sequence[int | None]) -> list[Measured]:
+    """Run every program with every seed, on all cores. None is no noise."""
     with tempfile.TemporaryDirectory() as name, ThreadPoolExecutor(os.cpu_count()) as pool:
-        runs = {path: [pool.submit(outcome_of, path, seed, Path(name)) for seed in range(seeds)] for path in paths}
+        runs = {path: [pool.submit(outcome_of, path, seed, Path(name)) for seed in seeds] for path in paths}
         return [Measured(path, [run.result() for run in of_path]) for path, of_path in runs.items()]
 
 
@@ -104,6 +105,7 @@ def table(kind: str, classes: Sequence[str], programs: Sequence[Measured]) -> li
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--plain", action="store_true", help="one run of each program, without noise")
     parser.add_argument("--all", action="store_true", help="a row for each program, not only for those that are amiss")
     parser.add_argument("names", nargs="*", metavar="NAME", help="only programs whose name contains one of these")
     options = parser.parse_args()
@@ -111,7 +113,7 @@ def main() -> int:
     chosen = [
         path for path in (*RACY, *SAFE) if not options.names or any(part in name_of(path) for part in options.names)
     ]
-    programs = measured(chosen, options.seeds)
+    programs = measured(chosen, [None] if options.plain else range(options.seeds))
     racy = [program for program in programs if program.is_racy]
     safe = [program for program in programs if not program.is_racy]
     print(*table("racy", RACY_CLASSES, racy), "", *table("safe", SAFE_CLASSES, safe), "", sep="\n")
@@ -119,8 +121,10 @@ def main() -> int:
         is_broken_safe = not program.is_racy and any(run.is_broken for run in program.outcomes)
         if options.all or is_broken_safe or program.class_ not in ("as finding", "as suspect", "silent"):
             print(program.row())
-    classes = Counter(program.class_ for program in programs)
-    print(f"{len(programs)} programs, {options.seeds} seeds, {time.monotonic() - start:.0f} s")
+    known = reasons("PLAIN.txt") if options.plain else {}
+    classes = Counter(program.class_ for program in programs if name_of(program.path) not in known)
+    runs = "one plain run" if options.plain else f"{options.seeds} seeds"
+    print(f"{len(programs)} programs, {runs}, {len(known)} listed with a reason, {time.monotonic() - start:.0f} s")
     is_weak = classes["suspect only"] > SUSPECTS_ONLY * len(racy)
     return int(bool(classes["missed"] or classes["findings"] or is_weak))
 

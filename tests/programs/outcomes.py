@@ -47,6 +47,13 @@ def name_of(path: Path) -> str:
     return f"{path.parent.name}/{path.stem}"
 
 
+def reasons(list_name: str) -> dict[str, str]:
+    """The programs of a list, each with its reason."""
+    lines = (HERE / list_name).read_text().splitlines()
+    rows = (line.partition(":") for line in lines if line and not line.startswith("#"))
+    return {name: reason.strip() for name, _, reason in rows}
+
+
 def headers_of(text: str) -> dict[str, str]:
     """What a racy program declares: the function, the outermost region around it, and the level."""
     return {"level": "finding"} | dict(HEADER.findall(text))
@@ -57,10 +64,11 @@ def marked(text: str) -> list[int]:
     return [number for number, line in enumerate(text.splitlines(), start=1) if line.endswith("  # bug")]
 
 
-def outcome_of(path: Path, seed: int, directory: Path) -> Outcome:
-    """Run a program once; the report goes into the directory."""
+def outcome_of(path: Path, seed: int | None, directory: Path) -> Outcome:
+    """Run a program once, with noise, or plainly if there is no seed; the report goes into the directory."""
     report = directory / f"{path.parent.name}-{path.stem}-{seed}.json"
-    command = [sys.executable, "-m", "atomsan", "run", "--quiet", "--noise", "--seed", str(seed), "-o", str(report)]
+    noise = [] if seed is None else ["--noise", "--seed", str(seed)]
+    command = [sys.executable, "-m", "atomsan", "run", "--quiet", *noise, "-o", str(report)]
     ran = subprocess.run(
         [*command, str(path)], capture_output=True, text=True, timeout=SECONDS, check=False, env=ENVIRONMENT
     )

@@ -11,19 +11,12 @@ import os
 from pathlib import Path
 
 import pytest
-from outcomes import RACY, SAFE, Outcome, headers_of, name_of, outcome_of
+from outcomes import RACY, SAFE, Outcome, headers_of, name_of, outcome_of, reasons
 
 # `make test-long` asks for more.
 SEEDS = int(os.environ.get("ATOMSAN_SEEDS", "3"))
 
-WAITING = {
-    name: reason.strip()
-    for name, _, reason in (
-        line.partition(":")
-        for line in (Path(__file__).parent / "WAITING.txt").read_text().splitlines()
-        if line and not line.startswith("#")
-    )
-}
+WAITING = reasons("WAITING.txt")
 
 
 @pytest.mark.parametrize("path", RACY, ids=name_of)

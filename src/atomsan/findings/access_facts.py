@@ -33,6 +33,7 @@ _APPENDING = frozenset({"append", "extend", "appendleft", "extendleft", "__iadd_
 _PUTS = frozenset({"put", "put_nowait"})
 _GETS = frozenset({"get", "get_nowait"})
 _QUEUES = frozenset({QUEUE, PICKED_QUEUE})
+_GIVING = _GETS | {"pop", "popleft", "popitem", "setdefault"}
 _TAKING = frozenset({"pop", "popleft", "popitem", "remove", "discard", "__delitem__"})
 _BY_VALUE = frozenset({"remove", "discard"})
 _EMPTY = frozenset({"0", "0.0", "[]", "{}", "()", "''", "list()", "dict()", "set()"})
@@ -297,6 +298,11 @@ def appends(turn: Turn) -> bool:
 def takes(operation: str | None) -> bool:
     """Whether an operation takes an element out of a container."""
     return operation in _TAKING
+
+
+def gives_content(operation: str | None) -> bool:
+    """Whether an operation that changes a container gives something that was in it."""
+    return operation in _GIVING
 
 
 def puts(step: ShownStep) -> bool:

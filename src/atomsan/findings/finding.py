@@ -171,6 +171,8 @@ class Finding:
     """In how many runs it was seen."""
     changes: tuple[Change, ...] = ()
     """Of a prediction: the reads that see another write than in the run, after which a thread may go another way."""
+    parting: Change | None = None
+    """Of a prediction in which a thread does what another one did: the read that made it go another way in the run."""
 
     @property
     def is_undecided(self) -> bool:

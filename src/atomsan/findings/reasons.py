@@ -92,5 +92,9 @@ OTHER_WAY = _suspect(
     "in this order a thread reads another value than in the run before one of the steps, and may go another way then"
 )
 
+STANDS_IN = _suspect(
+    "it takes another thread that does what the first one did, and what it read is not why it did something else"
+)
+
 # Of what is among the suspects as long as nobody knows better.
 UNDECIDED = _suspect("the check was stopped before it was known whether it counts")

@@ -41,6 +41,7 @@ from atomsan.findings.reasons import (
     RECURSIVE,
     SAME_LITERAL,
     SHOWN,
+    STANDS_IN,
     TAKEN,
     UNSEEN,
     UNUSED,
@@ -90,6 +91,8 @@ class Rules:
                 yield reason
         if any(map(self._may_go_another_way, finding.changes)):
             yield OTHER_WAY
+        if finding.parting is not None and not self._may_go_another_way(finding.parting):
+            yield STANDS_IN
 
     def _may_go_another_way(self, change: Change) -> bool:
         """Whether a thread may not come to a step of the witness because it reads another value before."""

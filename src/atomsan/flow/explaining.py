@@ -58,7 +58,12 @@ def _surroundings(
     found = Surroundings(
         chain(
             (step.number for finding in violations for step in finding.witness),
-            (event for finding in violations for one in finding.changes for event in (one.event, one.step_event)),
+            (
+                event
+                for finding in violations
+                for one in (*finding.changes, *filter(None, [finding.parting]))
+                for event in (one.event, one.step_event)
+            ),
         ),
         pairs_of(violations),
         (step.target for finding in violations for step in finding.witness if step.op in ("read", "write")),

@@ -144,9 +144,16 @@ class _Predict:
         """For recorded programs: whether threads come to the steps of an interleaving."""
         if self.history is None:
             return None
+        from atomsan.findings.access_facts import gives_content
         from atomsan.findings.influence import influence_of
 
-        return Replay(self.history, influence_of(self.main.symbols))
+        sites = self.main.symbols.sites
+
+        @cache
+        def gives(site: int) -> bool:
+            return site != NO_SITE and gives_content(sites.get(site, "operation"))
+
+        return Replay(self.history, influence_of(self.main.symbols), gives)
 
     @cached_property
     def found(self) -> list[Finding]:
@@ -163,14 +170,15 @@ class _Predict:
 
     def _with_doubts(self, finding: Finding, prediction: Prediction) -> Finding:
         """With what is not as it was in the run."""
-        told = finding.explanation
-        if prediction.stand_in is not None:
-            acting, done_by = map(self.names.thread, prediction.stand_in)
-            told += (
-                f"In this run {acting} came later and went another way; "
-                f"in this order it finds what {done_by} found, and does the same.",
-            )
-        return replace(finding, changes=tuple(prediction.changes), explanation=told)
+        found = replace(finding, changes=tuple(prediction.changes))
+        if prediction.stand_in is None:
+            return found
+        acting, done_by, parting = prediction.stand_in
+        told = (
+            f"In this run {self.names.thread(acting)} came later and went another way; "
+            f"in this order it finds what {self.names.thread(done_by)} found, and does the same."
+        )
+        return replace(found, explanation=(*finding.explanation, told), parting=parting)
 
     @cached_property
     def beside(self) -> list[Finding]:

@@ -37,8 +37,19 @@ class Pair(NamedTuple):
     unit: Occurrence
     other_unit: Occurrence
     edges: list[InterEdge]
-    about: frozenset[int] | None = None
-    """The locations that count; None: all of them."""
+    stand_in: StandIn | None = None
+    """If the other unit was not done by its thread, but by that of the first one."""
+
+
+class StandIn(NamedTuple):
+    """A thread would have done what another one did, from the same state."""
+
+    about: frozenset[int]
+    """The locations that both threads access, and that were there before."""
+    read: int
+    """The step of the shape that saw something else when it was done by that thread."""
+    parting: int
+    """The first step that this thread did not do."""
 
 
 class Torn(NamedTuple):

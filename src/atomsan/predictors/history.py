@@ -29,7 +29,7 @@ MOST_READS = 256
 
 
 # So many accesses after a read are compared.
-MOST_FOLLOWING = 64
+MOST_FOLLOWING = 256
 
 
 class Seen(NamedTuple):
@@ -94,8 +94,18 @@ class History:
         events, _, ops, _, _ = self._columns
         return bool(ops[row] == Op.WRITE and first <= events[row] <= last)
 
+    def looks(self, location: int, write: int, thread: int, before: int) -> list[tuple[int, int]]:
+        """Accesses of a thread before an event that saw a write of a location: their events and sites."""
+        rows, targets = self._all_by_location
+        mine = rows[np.searchsorted(targets, location) : np.searchsorted(targets, location, side="right")]
+        events, threads, ops, _, sites = (column[mine] for column in self._columns)
+        later = np.flatnonzero((ops == Op.WRITE) & (events > write))
+        until = min(before, int(events[later[0]]) + 1) if len(later) else before
+        found = np.flatnonzero((events > write) & (events < until) & (threads == thread))
+        return list(zip(events[found].tolist(), sites[found].tolist(), strict=True))
+
     def reads_at(self, site: int) -> list[Seen]:
-        """Reads of the run at a place."""
+        """Reads of the run at a place; or writes, if there are only these: such an operation gives what it takes."""
         if site not in self._reads:
             rows = self._rows_at(site)
             if len(rows) > MOST_READS:
@@ -171,15 +181,16 @@ class History:
 
     @cached_property
     def _by_site(self) -> tuple[NDArray[Any], NDArray[Any]]:
-        """The reads, sorted by site and event: their rows, and their sites."""
-        _, _, ops, _, sites = self._columns
-        rows = np.flatnonzero(ops == Op.READ)
-        rows = rows[np.argsort(sites[rows], kind="stable")]
+        """All accesses, sorted by site and event: their rows, and their sites."""
+        sites = self._columns[4]
+        rows = np.argsort(sites, kind="stable")
         return rows, sites[rows]
 
     def _rows_at(self, site: int) -> NDArray[Any]:
         rows, sites = self._by_site
-        return rows[np.searchsorted(sites, site) : np.searchsorted(sites, site, side="right")]
+        found = rows[np.searchsorted(sites, site) : np.searchsorted(sites, site, side="right")]
+        reads = found[self._columns[2][found] == Op.READ]
+        return reads if len(reads) else found
 
     @cached_property
     def _by_thread(self) -> dict[int, tuple[NDArray[Any], NDArray[Any]]]:

@@ -9,7 +9,8 @@ another write than in the run, and its thread may go another way. It goes the sa
   in the source, and always did the same until then.
 
 Other data is as it was when the earlier of the two units began; or when the later one began, without what the earlier
-one wrote. Reads that none of this explains are the answer.
+one wrote. What the thread of the later unit did before that, it did as well, and may have seen what the earlier unit
+wrote. Reads that none of this explains are the answer.
 """
 
 from __future__ import annotations
@@ -18,13 +19,15 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from atomsan.predictors.history import MOST_FOLLOWING
+from atomsan.predictors.units import UnitStep
 from atomsan.trace.events import NO_SITE, Op
 
 if TYPE_CHECKING:
     from atomsan.predictors.commit_node import Torn
     from atomsan.predictors.history import History, Path
     from atomsan.predictors.pairs import State, Tear
-    from atomsan.predictors.units import Occurrence, Shape, UnitStep
+    from atomsan.predictors.units import Occurrence, Shape
 
 Influence = Literal["none", "way", "object", "unknown"]
 """What the value of a read decides of a later step: nothing, by which way it is come to or whether at all, on which
@@ -57,9 +60,11 @@ class _Side(NamedTuple):
 class Replay:
     """Replays interleavings of a run."""
 
-    def __init__(self, history: History, influence: InfluenceOf) -> None:
+    def __init__(self, history: History, influence: InfluenceOf, gives: Callable[[int], bool]) -> None:
         self._history = history
         self._influence = influence
+        self._gives = gives
+        """Whether the operation at a site gives what it takes out of a container that it changes."""
         self._usual: dict[tuple[int, int, tuple[tuple[int, int], ...]], bool] = {}
 
     def changes(self, torn: Torn, tear: Tear, way: list[State]) -> list[Change]:
@@ -88,12 +93,27 @@ class Replay:
         for (i, j), (to_i, _) in pairwise(way):
             side, at = (mine, i) if to_i > i else (others, j)
             step = side.shape.steps[at]
-            if step.op == Op.WRITE:
-                written[step.target] = side.unit.events[at]
-            elif step.op == Op.READ and at < max(side.needed):
+            if at < max(side.needed) and (step.op == Op.READ or (step.op == Op.WRITE and self._gives(step.site))):
                 sees = written[step.target] if step.target in written else before(step.target)
                 if sees != self._history.write_before(step.target, side.unit.events[at]):
                     yield from self._changed(side, at, sees)
+            if step.op == Op.WRITE:
+                written[step.target] = side.unit.events[at]
+                later, begun = (others, j) if side is mine else (mine, i)
+                if begun and later.unit.events[0] > side.unit.events[at]:
+                    yield from self._seen_before(step.target, side.unit.events[at], later, before)
+
+    def _seen_before(self, location: int, write: int, later: _Side, before: Callable[[int], int]) -> Iterator[Change]:
+        """What the thread of the later unit did before that unit, if it saw a write that comes later now."""
+        thread, begin = later.unit.thread, later.unit.events[0]
+        needed = min(later.needed)
+        step, event = later.shape.steps[needed], later.unit.events[needed]
+        if later.unit.acts_as is not None:
+            return
+        for seen, site in self._history.looks(location, write, thread, begin):
+            read = UnitStep(Op.READ, location, site)
+            if not self._goes_the_same_way(read, step, (seen, event), before(location)):
+                yield Change(seen, site, thread, event, step.site, is_refuted=False)
 
     def _changed(self, side: _Side, at: int, sees: int) -> Iterator[Change]:
         """The steps that may not come if a read sees this write."""
@@ -117,6 +137,8 @@ class Replay:
         if NO_SITE in (read.site, step.site):
             return None
         path = self._history.following(*events)
+        if len(path) >= MOST_FOLLOWING:
+            return None
         seen = self._history.reads_at(read.site)
         same = [one.event for one in seen if one.location == read.target and one.write == sees]
         if same:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from atomsan.predictors.commit_node import Pair
+from atomsan.predictors.commit_node import Pair, StandIn
 from atomsan.trace.events import Op
 
 if TYPE_CHECKING:
@@ -57,34 +57,35 @@ def _of_shape(
     for unit in _occurrences(one):
         for other in islice((one for one in others if one.occurrences.keys() - {unit.thread}), MOST_OTHERS):
             for late in _occurrences(other):
-                if order.are_parallel(unit.thread, unit.period, late.thread, late.period) and _part_by_a_read(
-                    one, unit, other, late, history
-                ):
+                if not order.are_parallel(unit.thread, unit.period, late.thread, late.period):
+                    continue
+                if (parted := _parted(one, unit, other, late, history)) is not None:
                     both = frozenset(_given(one, unit, history) & used[late.thread])
-                    yield Pair(one, one, unit, late._replace(events=unit.events, acts_as=unit.thread), [], both)
+                    acting = late._replace(events=unit.events, acts_as=unit.thread)
+                    yield Pair(one, one, unit, acting, [], StandIn(both, *parted))
                     return
 
 
-def _part_by_a_read(one: Shape, unit: Occurrence, other: Shape, late: Occurrence, history: History) -> bool:
-    """Whether two units begin alike, until a read of the same data that saw different writes.
+def _parted(one: Shape, unit: Occurrence, other: Shape, late: Occurrence, history: History) -> tuple[int, int] | None:
+    """If two units begin alike, with a read of the same data that saw different writes: that step, and where they part.
 
     Each may have objects of its own, which were written to at the same place in the source.
     """
-    for at, (step, same) in enumerate(zip(one.steps, other.steps, strict=False)):
-        if (step.op, step.site) != (same.op, same.site):
-            return False
-        if step.op == Op.READ:
-            saw, sees = (
-                history.write_before(step.target, unit.events[at]),
-                history.write_before(same.target, late.events[at]),
-            )
+    read: int | None = None
+    for at, step in enumerate(one.steps):
+        same = other.steps[at] if at < len(other.steps) else None
+        if same is None or (step.op, step.site) != (same.op, same.site):
+            return None if read is None else (read, at)
+        if step.op == Op.READ and read is None:
+            saw = history.write_before(step.target, unit.events[at])
+            sees = history.write_before(same.target, late.events[at])
             if step.target == same.target and saw != sees:
-                return True
-            if history.write_site(step.target, saw) != history.write_site(same.target, sees):
-                return False
+                read = at
+            elif history.write_site(step.target, saw) != history.write_site(same.target, sees):
+                return None
         elif step.op == Op.WRITE and step.target != same.target:
-            return False
-    return False
+            return None
+    return None
 
 
 def _given(shape: Shape, unit: Occurrence, history: History) -> set[int]:

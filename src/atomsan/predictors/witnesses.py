@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from atomsan.checkers.results import Edge, Transaction, Witness
 from atomsan.predictors.commit_node import torn_by
-from atomsan.predictors.replay import weight
+from atomsan.predictors.replay import Change, weight
 from atomsan.trace.events import NO_SITE, Op
 
 if TYPE_CHECKING:
     from atomsan.checkers.results import Step
-    from atomsan.predictors.commit_node import Pair, Torn
+    from atomsan.predictors.commit_node import Pair, StandIn, Torn
     from atomsan.predictors.pairs import State, Tear
-    from atomsan.predictors.replay import Change, Replay
+    from atomsan.predictors.replay import Replay
     from atomsan.predictors.units import UnitStep
 
 # So many ways to tear a pair of units apart are looked at, those of accesses that are close together first; of one
@@ -28,13 +28,20 @@ MOST_STATES = 1 << 20
 Kind = tuple[object, ...]
 
 
+class Acting(NamedTuple):
+    """A thread that does what another one did in the run, because a read before a step gives what that one read."""
+
+    thread: int
+    done_by: int
+    parting: Change
+
+
 class Prediction(NamedTuple):
     """A witness, and what may go another way in the interleaving that it is of."""
 
     witness: Witness
     changes: Sequence[Change] = ()
-    stand_in: tuple[int, int] | None = None
-    """A thread that does what another one did in the run, and that other one."""
+    stand_in: Acting | None = None
 
 
 def predictions(pairs: Iterable[Pair], tick: Callable[[], None], replay: Replay | None = None) -> Iterator[Prediction]:
@@ -46,7 +53,7 @@ def predictions(pairs: Iterable[Pair], tick: Callable[[], None], replay: Replay 
     for pair in pairs:
         for torn in torn_by(pair):
             if torn.shape.is_transaction and not torn.grid.is_too_large:
-                yield from kinds.of_pair(torn, pair.about)
+                yield from kinds.of_pair(torn, pair.stand_in)
     yield from kinds.doubtful.values()
 
 
@@ -71,14 +78,13 @@ class _Kinds:
         self.doubtful: dict[Kind, Prediction] = {}
         """Of the kinds that were not shown: the example of which the least may go another way."""
 
-    def of_pair(self, torn: Torn, about: frozenset[int] | None) -> Iterator[Prediction]:
+    def of_pair(self, torn: Torn, stand_in: StandIn | None) -> Iterator[Prediction]:
         """If no kind of a pair was found before, there is an example of it, if it can be torn apart at all."""
         room = max(1, MOST_STATES // torn.grid.states)
         is_found = False
         for tear in islice(torn.grid.tears(), MOST_TEARS):
-            if about is not None and not about.issuperset(
-                torn.shape.steps[at].target for at in (tear.first, tear.last)
-            ):
+            ends = {torn.shape.steps[at].target for at in (tear.first, tear.last)}
+            if stand_in is not None and not ends <= stand_in.about:
                 continue
             kind = _kind(torn, tear)
             is_found = is_found or kind in self._shown or kind in self.doubtful
@@ -89,8 +95,8 @@ class _Kinds:
             self._tried[kind] += 1
             if (found := self._example(torn, tear)) is not None:
                 is_found = True
-                yield from self._taken(kind, found)
-        if not is_found and about is None and (violation := torn.grid.violation()) is not None:
+                yield from self._taken(kind, found._replace(stand_in=_acting(torn, stand_in)))
+        if not is_found and stand_in is None and (violation := torn.grid.violation()) is not None:
             tear, way = violation
             yield from self._taken(_kind(torn, tear), self._of_ways(torn, tear, [way]))
 
@@ -111,8 +117,18 @@ class _Kinds:
             return Prediction(_witness(torn, tear, ways[0]))
         tried = [(self._replay.changes(torn, tear, way), way) for way in ways]
         changes, way = min(tried, key=lambda one: weight(one[0]))
-        acting = ((one.thread, one.acts_as) for one in (torn.unit, torn.other_unit) if one.acts_as is not None)
-        return Prediction(_witness(torn, tear, way), changes, next(acting, None))
+        return Prediction(_witness(torn, tear, way), changes)
+
+
+def _acting(torn: Torn, stand_in: StandIn | None) -> Acting | None:
+    if stand_in is None:
+        return None
+    unit, done_by = (torn.unit, torn.other_unit) if torn.unit.acts_as is not None else (torn.other_unit, torn.unit)
+    read, step = (torn.shape.steps[at] for at in (stand_in.read, stand_in.parting))
+    events = unit.events[stand_in.read], unit.events[stand_in.parting]
+    return Acting(
+        unit.thread, done_by.thread, Change(events[0], read.site, unit.thread, events[1], step.site, is_refuted=False)
+    )
 
 
 class _Place(NamedTuple):

@@ -1,0 +1,180 @@
+"""Predictions from plain runs of programs: a thread that reads another value than in the run may go another way.
+
+Each racy program stands beside the nearest one in which the predicted order cannot happen. They are recorded without
+noise; whichever thread comes first, the answer is the same.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import io
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import atomsan
+from atomsan import Report
+
+HEAD = """
+import threading
+
+class Box:
+    def __init__(self):
+        self.lock = threading.Lock()
+        self.n = 1
+        self.other = 0
+        self.items = [[0], [0]]
+        self.is_closed = False
+        self.made = None
+
+box = Box()
+"""
+TAIL = """
+threads = [threading.Thread(target=target) for target in ({targets})]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+"""
+
+
+def predicted(tmp_path: Path, code: str, targets: str) -> Report:
+    """From one plain run of a program."""
+    with _imported(tmp_path, HEAD + code + TAIL.format(targets=targets)) as name:
+        with (
+            contextlib.redirect_stdout(io.StringIO()),
+            atomsan.recording(include=[f"{tmp_path}/*"]) as tape,
+        ):
+            importlib.import_module(name)
+        return atomsan.predict(tape)
+
+
+@contextlib.contextmanager
+def _imported(directory: Path, text: str) -> Iterator[str]:
+    name = f"replayed_{abs(hash(text))}"
+    (directory / f"{name}.py").write_text(text)
+    sys.path.insert(0, str(directory))
+    importlib.invalidate_caches()
+    try:
+        yield name
+    finally:
+        sys.path.remove(str(directory))
+        sys.modules.pop(name, None)
+
+
+LAST_TICKET = """
+def buy():
+    if box.n > 0:
+        box.n -= 1
+"""
+LAST_TICKET_BY_HELPERS = """
+def is_left():
+    with box.lock:
+        return box.n > 0
+
+def take():
+    with box.lock:
+        box.n -= 1
+
+def buy():
+    if is_left():
+        take()
+"""
+LAZY = """
+def get():
+    if box.made is None:
+        box.made = object()
+    return box.made
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "target"), [(LAST_TICKET, "buy"), (LAST_TICKET_BY_HELPERS, "buy"), (LAZY, "get")], ids=str.split
+)
+def test_thread_that_came_too_late_stands_in(tmp_path: Path, code: str, target: str) -> None:
+    findings = predicted(tmp_path, code, f"{target}, {target}").findings
+    assert findings
+    assert any("came later and went another way" in line for one in findings for line in one.explanation)
+
+
+def test_stand_in_needs_a_read_that_decides(tmp_path: Path) -> None:
+    """One thread writes, and the others only look: they part because of who they are."""
+    code = """
+def count(is_writer):
+    n = box.n
+    if is_writer:
+        box.n = n + 1
+    return n
+
+def write():
+    count(True)
+
+def look():
+    count(False)
+"""
+    assert predicted(tmp_path, code, "write, look, look").findings == []
+
+
+CLOSING = """
+def close():
+    with box.lock:
+        box.is_closed = True
+        before = box.n
+    with box.lock:
+        box.other = box.n - before
+        box.is_closed = False
+
+def step():
+    with box.lock:
+        {look}box.n += 1
+"""
+
+
+def test_look_at_a_mark_keeps_others_out(tmp_path: Path) -> None:
+    report = predicted(tmp_path, CLOSING.format(look="if not box.is_closed:\n            "), "step, close")
+    assert report.findings == []
+    assert any("may go another way" in str(suspect.why) for suspect in report.suspects)
+
+
+def test_without_the_look_others_come_in_between(tmp_path: Path) -> None:
+    assert predicted(tmp_path, CLOSING.format(look=""), "step, close").findings
+
+
+BORROWING = """
+def use():
+    with box.lock:
+        item = box.items{take}
+    item[0] += 1
+    with box.lock:
+        {put}
+"""
+
+
+def test_object_that_is_taken_out_is_nobody_elses(tmp_path: Path) -> None:
+    code = BORROWING.format(take=".pop()", put="box.items.append(item)")
+    assert predicted(tmp_path, code, "use, use").findings == []
+
+
+def test_object_that_stays_there_is_shared(tmp_path: Path) -> None:
+    assert predicted(tmp_path, BORROWING.format(take="[0]", put="pass"), "use, use").findings
+
+
+CHECKED = """
+def get():
+    if box.made is None:
+        with box.lock:
+            {again}box.made = object()
+    return box.made
+"""
+
+
+def test_double_checked_locking_is_no_finding(tmp_path: Path) -> None:
+    code = CHECKED.format(again="if box.made is None:\n                ")
+    assert predicted(tmp_path, code, "get, get").findings == []
+
+
+def test_lock_without_second_check_is_a_finding(tmp_path: Path) -> None:
+    assert predicted(tmp_path, CHECKED.format(again=""), "get, get").findings

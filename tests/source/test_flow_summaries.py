@@ -274,7 +274,24 @@ ONE = {"value": "literal", "literal": "1"}
 )  # fmt: skip
 def test_facts(body: str, name: str, facts: dict[str, Any]) -> None:
     node = flow_of(body).node(name)
-    assert {fact: value for fact, value in node.items() if fact not in ("k", "s", "l", "arms")} == facts
+    assert {fact: value for fact, value in node.items() if fact not in ("k", "s", "l", "arms", "read")} == facts
+
+
+@pytest.mark.parametrize(
+    ("body", "read"),
+    [
+        ("self.b = self.b + 1", "self.b"),
+        ("self.b = self.c + self.b", "self.b"),
+        ("n = self.b; self.b = n - self.c", "self.b"),
+        ("n = self.b + self.c; self.b = n", "self.b"),
+        ("me = self; self.b = me.b + (me.c != p)", "me.b"),
+        ("self.b = self.c + 1", None),
+    ],
+)
+def test_update_knows_its_own_read(body: str, read: str | None) -> None:
+    flow = flow_of(body)
+    found = flow.node("self.b=").get("read")
+    assert (None if found is None else flow.names[found]) == read
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,12 @@ A node is an access of a location (`read`, `write`, `update`), another expressio
 parameter (`param`), what leaves the function (`return`, `yield`, `raise`) or a condition (`cond`). It has its kind `k`,
 statement `s`, loops `l` and the branches it stands in (`arms`), and facts (`flow_facts.py`): among them the condition
 on one value that it is (`shape`), with the node that gives this value (`of`), or what it says of each of several values
-(`views`); the nodes that give what it passes (`given`: by position or name); and whether it only puts values into a
-box, or takes them out (`wraps`; `boxes.py`). An edge says how one flows into another: as a value (`v`), as a key (`k`),
-as the object that is used (`r`), or by deciding whether it runs (`c`); `carried` are the loops whose back edges it
-passes. Local variables are resolved: they have no nodes. `calls` has the positions of instructions that call code, as
-`co_positions` gives them. `ends`: the last statement is not passed, so that the function returns nothing by itself.
+(`views`); the nodes that give what it passes (`given`: by position or name); the node that reads what a write changes
+by an operator (`read`); and whether it only puts values into a box, or takes them out (`wraps`; `boxes.py`). An edge
+says how one flows into another: as a value (`v`), as a key (`k`), as the object that is used (`r`), or by deciding
+whether it runs (`c`); `carried` are the loops whose back edges it passes. Local variables are resolved: they have no
+nodes. `calls` has the positions of instructions that call code, as `co_positions` gives them. `ends`: the last
+statement is not passed, so that the function returns nothing by itself.
 
 A trivial lambda and a comprehension belong to the function around them. A function inside another is a value made of
 the variables it captures; a call of it, or one that it is passed to, takes that value in.

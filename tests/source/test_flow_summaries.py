@@ -354,6 +354,27 @@ def test_shape_of_conditions(test: str, shape: str | None, opposite: str | None)
     assert (last.get("shape"), last.get("opposite")) == (shape, opposite)
 
 
+@pytest.mark.parametrize(
+    ("body", "alias"),
+    [
+        ("if self.a < p: pass", "q = p\nif self.a < q: pass"),
+        ("if self.a < p: pass", "q = p\nr = q\nif self.a < r: pass"),
+        ("if self.a == self.b: pass", "me = self\nif me.a == me.b: pass"),
+    ],
+)
+def test_second_name_of_a_parameter_is_the_parameter(body: str, alias: str) -> None:
+    def condition(body: str) -> dict[str, Any]:
+        (found,) = [node for node in flow_of(body).summary["nodes"] if node["k"] == "cond"]
+        return {fact: value for fact, value in found.items() if fact in ("shape", "opposite", "views")}
+
+    assert condition(alias) == condition(body) != {}
+
+
+def test_variable_that_was_bound_again_is_no_second_name() -> None:
+    (found,) = [node for node in flow_of("q = p\nq = g()\nif self.a < q: pass").summary["nodes"] if node["k"] == "cond"]
+    assert "shape" not in found
+
+
 def test_form_has_the_read_behind_a_local() -> None:
     flow = flow_of("n = self.cache.get(p)\nif n is None: pass")
     assert flow.node("?.get(#1) is None")["branch"] == 1

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from atomsan.source.boxes import Boxes, made_parts
-from atomsan.source.flow_facts import Resolve
+from atomsan.source.flow_facts import Resolve, resolved
 from atomsan.source.flow_graph import NOTHING, FlowGraph, Values
 from atomsan.source.scopes import CLASS, COMPREHENSION, FUNCTION, OWN, Scope, Scopes, mangled
 
@@ -318,6 +318,8 @@ class FlowState:
         """A name for a parameter that is never bound to anything else, or for the time."""
         if isinstance(node, ast.Call) and not node.args and self.canonical(node.func) in CLOCKS:
             return "now"  # another time is as good: no order of threads decides how late it is
+        if isinstance(node, ast.Name):
+            node = resolved(node, self._resolve)  # a second name of a parameter is as good
         if not isinstance(node, ast.Name) or self._owner(self.mangled(node.id)) is not self.scope:
             return None
         name = self.mangled(node.id)

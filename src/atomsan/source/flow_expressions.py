@@ -273,22 +273,23 @@ class ExpressionFlow(FlowState):
             return values | self.closure(inner)
         everything = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs, node.args.vararg, node.args.kwarg]
         names = [self.mangled(argument.arg) for argument in everything if argument is not None]
-        before = self.scope, self.copied()
+        before = self.scope, self.copied(), self.is_later
         self._own.add(inner)
-        self.scope = inner
+        self.scope, self.is_later = inner, True
         self.variables |= dict.fromkeys(names, values | given)
         values |= self.value(node.body)
-        self.scope, self.variables = before
+        self.scope, self.variables, self.is_later = before
         return self.join(values, is_content=True)
 
     def defaults(self, arguments: ast.arguments) -> Values:
         return self._container([self.values([*arguments.defaults, *arguments.kw_defaults])])
 
     def _comprehension(self, node: ComprehensionNode) -> Values:
-        before = self.copied()
+        before, is_later = self.copied(), self.is_later
         names = [self.mangled(name) for name in self.scopes.of[node].bound]
+        self.is_later = is_later or isinstance(node, ast.GeneratorExp)
         values = self._generators(node, node.generators)
-        after = self.variables
+        after, self.is_later = self.variables, is_later
         for name in names:
             after.pop(name, None)
             if name in before:

@@ -115,6 +115,8 @@ class FlowState:
         self.open_loops: list[Loop] = []
         self.arms: tuple[tuple[int, int], ...] = ()
         self.statement = -1
+        self.is_later = False
+        """Whether it is the code of a trivial lambda or a generator expression, which runs when it is called for."""
         self.trying: list[dict[str, set[int]]] = []
         """For each `try` around: what its variables were bound to in its body."""
         self.made: set[str] = set()
@@ -141,6 +143,8 @@ class FlowState:
 
     def node(self, kind: str, at: ast.AST | None, **facts: Any) -> int:
         content = {"k": kind, "s": self.statement, "l": self.loops, "arms": self.arms, **facts}
+        if self.is_later:
+            content["later"] = True
         number = self.graph.add(content, self.loops)
         self.graph.flow(self.control, number, "c")
         if at is not None:

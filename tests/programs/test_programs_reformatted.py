@@ -30,7 +30,7 @@ from test_programs_run import functions_of
 import atomsan
 
 SEEDS = 3
-MORE_SEEDS = 40
+MORE_SEEDS = 300
 """So many seeds are tried until what one form showed has been seen at the same level in the other."""
 
 PROGRAMS = [*RACY, *SAFE]

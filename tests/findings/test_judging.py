@@ -656,6 +656,18 @@ def test_step_down_of_a_gauge_that_is_torn_counts(down: str, tmp_path: Path) -> 
     assert strongest(tmp_path, Case(unit, "box.x += 1", NUMBER)) == {FOUND}
 
 
+SAVING = """
+class Saving:
+    def __enter__(self): return self
+    def __exit__(self, *_): box.set(self.n)
+"""
+
+
+def test_end_of_a_block_is_in_the_same_iteration(tmp_path: Path) -> None:
+    work = loop("with Saving() as saving:\n    saving.n = box.x + i\n    turn()")
+    assert strongest(tmp_path, Case(IN_LOOP, "box.set(9)", SAVING + work)) == {reasons.NO_FLOW}
+
+
 # ---- context managers: what stands before and after a block is tied by values only
 
 AROUND = """

@@ -43,6 +43,36 @@ def test_order_inside_a_statement_tells_iterations_apart(
     assert advanced_loops(FlowGraph(flow.summary), events) == ({0} if is_later else set())
 
 
+@pytest.mark.parametrize(
+    ("statements", "events", "is_later"),
+    [
+        # left, and what comes behind it
+        ("with self.m(x):\n    g(self.b)\ng(self.c)", ["self.b", "with", "self.c"], False),
+        # entered once more
+        ("with self.m(x):\n    g(self.b)", ["self.b", "with", "self.m(x)"], True),
+        ("with p:\n    g(self.b)", ["self.b", "with", "with"], True),
+        ("with p:\n    g(self.b)", ["self.b", "with", "self.b"], True),
+        # another arm of a branch
+        ("if x:\n    with p:\n        g(self.b)\nelse: g(self.c)", ["self.b", "with", "self.c"], True),
+    ],
+)
+def test_leaving_a_context_manager_is_no_way_back(statements: str, events: list[str], is_later: bool) -> None:
+    lines = "".join(f"\n    {line}" for line in statements.splitlines())
+    flow = flow_of(f"for x in p:{lines}")
+    found = [_event(flow.names, name) for name in events]
+    # the code that enters and the code that leaves are two regions
+    found = [event._replace(target=number) for number, event in enumerate(found)]
+    assert advanced_loops(FlowGraph(flow.summary), found) == ({0} if is_later else set())
+
+
+def test_context_managers_of_one_statement_are_left_in_the_other_order() -> None:
+    flow = flow_of("for x in p:\n    with p, x:\n        g(self.b)\n    g(self.c)")
+    inside, after = _event(flow.names, "self.b"), _event(flow.names, "self.c")
+    one, two = (OwnEvent(node, Op.BEGIN, 9) for node, name in enumerate(flow.names) if name == "with")
+    assert advanced_loops(FlowGraph(flow.summary), [inside, two, one, after]) == set()
+    assert advanced_loops(FlowGraph(flow.summary), [inside, two, one, two]) == {0}
+
+
 def _event(names: list[str], name: str) -> OwnEvent:
     """The event at the node of this name: a write at a write or update, unless it says `read`."""
     node = name.removeprefix("read ")

@@ -260,15 +260,18 @@ def advanced_loops(graph: FlowGraph, events: Sequence[OwnEvent]) -> frozenset[in
 
     The trace has no mark for an iteration. One has begun where the code goes back in the order of statements, or of
     evaluation inside a statement, changes to another arm of a branch, or does again what it did at the same place; and
-    then it is one of the innermost loop around both places.
+    then it is one of the innermost loop around both places. A context manager that is left is called at the place where
+    it was entered: that is no way back, but what comes inside its statement then is.
     """
     found: set[int] = set()
     done: set[OwnEvent] = set()
     before: OwnEvent | None = None
+    is_left = False
     for event in events:
         if before is not None:
             one, other = graph.nodes[before.node], graph.nodes[event.node]
             common = [a for a, b in zip(one.loops, other.loops, strict=False) if a == b]
+            was_left, is_left = is_left, _is_left(graph, before, event, is_leaving=is_left)
             if before.node != event.node:
                 is_back = other.statement < one.statement or (other.statement == one.statement and event in done)
                 is_back = is_back or _is_evaluated_again(graph, before, event)
@@ -276,6 +279,7 @@ def advanced_loops(graph: FlowGraph, events: Sequence[OwnEvent]) -> frozenset[in
             else:
                 is_next = bool(common) and graph.is_step_of(event.node, common[-1]) and before.target != event.target
                 is_later = is_next or event in done or _is_updated_again(one, before, event)
+            is_later = not is_left and (is_later or (was_left and graph.is_inside(other.statement, one.statement)))
             if common and is_later:
                 found.add(common[-1])
             if is_later or one.statement != other.statement:
@@ -283,6 +287,19 @@ def advanced_loops(graph: FlowGraph, events: Sequence[OwnEvent]) -> frozenset[in
         done.add(event)
         before = event
     return frozenset(found)
+
+
+def _is_left(graph: FlowGraph, before: OwnEvent, event: OwnEvent, *, is_leaving: bool) -> bool:
+    """Whether an event is the end of a `with` statement: its context manager is called after what is inside of it.
+
+    One statement may have several, which are left in the other order.
+    """
+    one, other = graph.nodes[before.node], graph.nodes[event.node]
+    if other.facts.get("name") != "with":
+        return False
+    if one.statement == other.statement:
+        return is_leaving and event.node < before.node
+    return graph.is_inside(one.statement, other.statement)
 
 
 def _is_evaluated_again(graph: FlowGraph, before: OwnEvent, event: OwnEvent) -> bool:

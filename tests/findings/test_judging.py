@@ -193,6 +193,13 @@ NEIGHBOURS = {
         "with box.lock: box.made += 'c'",
         "box.made = ''",
     ),
+    "sums: what is read is added to something else": Case(
+        "with box.lock: here = box.x\nturn()\nwith box.lock: other_box.y += box.x != here", "with box.lock: box.x += 1"
+    ),
+    "sums: what is read is added to something else, spelled out": Case(
+        "with box.lock: here = box.x\nturn()\nwith box.lock: other_box.y = other_box.y + (box.x != here)",
+        "with box.lock: box.x = box.x + 1",
+    ),
     "unused: what was read is kept": Case("n = box.x\nturn()\nbox.y = n", "box.x = 1\nn = box.y\nother_box.y = n"),
     "same literal: both do more than to set the flag": Case(
         "if not box.x:\n    turn()\n    box.x = True\n    box.y += 1", "if not box.x:\n    box.x = True\n    box.y += 1"
@@ -630,6 +637,35 @@ def test_assertion_ties_nothing(claim: str, reason: Reason, tmp_path: Path) -> N
 def test_number_that_goes_up_and_down(down: str, reason: Reason, tmp_path: Path) -> None:
     unit = f"with box.lock: box.x += 1\nturn()\nwith box.lock: box.x -= {down}"
     assert strongest(tmp_path, Case(unit, "with box.lock: other_box.y = box.x")) == {reason}
+
+
+NUMBER = """
+class Number(int):
+    def __add__(self, other):
+        return Number(int(self) + other)
+    def __sub__(self, other):
+        turn()
+        return int(self) - other
+box.x = Number()
+"""
+
+
+@pytest.mark.parametrize("down", ["box.x -= 1", "box.x = box.x - 1", "n = box.x\nbox.x = n - 1"])
+def test_step_down_of_a_gauge_that_is_torn_counts(down: str, tmp_path: Path) -> None:
+    unit = f"box.x += 1\nother_box.show()\n{down}"
+    assert strongest(tmp_path, Case(unit, "box.x += 1", NUMBER)) == {FOUND}
+
+
+SAVING = """
+class Saving:
+    def __enter__(self): return self
+    def __exit__(self, *_): box.set(self.n)
+"""
+
+
+def test_end_of_a_block_is_in_the_same_iteration(tmp_path: Path) -> None:
+    work = loop("with Saving() as saving:\n    saving.n = box.x + i\n    turn()")
+    assert strongest(tmp_path, Case(IN_LOOP, "box.set(9)", SAVING + work)) == {reasons.NO_FLOW}
 
 
 # ---- context managers: what stands before and after a block is tied by values only

@@ -85,11 +85,13 @@ def alias_receivers(tree: ast.Module) -> None:
             for node in ast.walk(function)
             if isinstance(node, ast.Attribute | ast.Subscript) and isinstance(node.value, ast.Name)
         }
+        used = {name.id for name in ast.walk(function) if isinstance(name, ast.Name)} | names_of_arguments(function)
         second = {
-            name: "me" if name == "self" else f"same_{name}"
+            name: "me" if name == "self" and "me" not in used else f"same_{name}"
             for name in (argument.arg for argument in arguments)
             if name in receivers - bound_again
         }
+        assert used.isdisjoint(second.values()), "the second name is taken"
         for statement in function.body:
             for node in ast.walk(statement):
                 if isinstance(node, ast.Name) and node.id in second:
@@ -163,6 +165,10 @@ def inner_scopes(function: Function) -> list[ast.AST]:
 
 def arguments_of(scope: ast.AST) -> list[ast.arg]:
     return [node for node in ast.walk(scope.args) if isinstance(node, ast.arg)] if hasattr(scope, "args") else []
+
+
+def names_of_arguments(function: Function) -> set[str]:
+    return {node.arg for node in ast.walk(function) if isinstance(node, ast.arg)}
 
 
 def names_in_declarations(function: Function) -> set[str]:

@@ -274,7 +274,24 @@ ONE = {"value": "literal", "literal": "1"}
 )  # fmt: skip
 def test_facts(body: str, name: str, facts: dict[str, Any]) -> None:
     node = flow_of(body).node(name)
-    assert {fact: value for fact, value in node.items() if fact not in ("k", "s", "l", "arms")} == facts
+    assert {fact: value for fact, value in node.items() if fact not in ("k", "s", "l", "arms", "read")} == facts
+
+
+@pytest.mark.parametrize(
+    ("body", "read"),
+    [
+        ("self.b = self.b + 1", "self.b"),
+        ("self.b = self.c + self.b", "self.b"),
+        ("n = self.b; self.b = n - self.c", "self.b"),
+        ("n = self.b + self.c; self.b = n", "self.b"),
+        ("me = self; self.b = me.b + (me.c != p)", "me.b"),
+        ("self.b = self.c + 1", None),
+    ],
+)
+def test_update_knows_its_own_read(body: str, read: str | None) -> None:
+    flow = flow_of(body)
+    found = flow.node("self.b=").get("read")
+    assert (None if found is None else flow.names[found]) == read
 
 
 @pytest.mark.parametrize(
@@ -335,6 +352,27 @@ def test_shape_of_conditions(test: str, shape: str | None, opposite: str | None)
     """A name in capitals is compared with as a literal is."""
     *_, last = [node for node in flow_of(f"if {test}: pass").summary["nodes"] if node["k"] == "cond"]
     assert (last.get("shape"), last.get("opposite")) == (shape, opposite)
+
+
+@pytest.mark.parametrize(
+    ("body", "alias"),
+    [
+        ("if self.a < p: pass", "q = p\nif self.a < q: pass"),
+        ("if self.a < p: pass", "q = p\nr = q\nif self.a < r: pass"),
+        ("if self.a == self.b: pass", "me = self\nif me.a == me.b: pass"),
+    ],
+)
+def test_second_name_of_a_parameter_is_the_parameter(body: str, alias: str) -> None:
+    def condition(body: str) -> dict[str, Any]:
+        (found,) = [node for node in flow_of(body).summary["nodes"] if node["k"] == "cond"]
+        return {fact: value for fact, value in found.items() if fact in ("shape", "opposite", "views")}
+
+    assert condition(alias) == condition(body) != {}
+
+
+def test_variable_that_was_bound_again_is_no_second_name() -> None:
+    (found,) = [node for node in flow_of("q = p\nq = g()\nif self.a < q: pass").summary["nodes"] if node["k"] == "cond"]
+    assert "shape" not in found
 
 
 def test_form_has_the_read_behind_a_local() -> None:

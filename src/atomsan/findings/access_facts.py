@@ -100,11 +100,16 @@ def looks(site: int, graphs: FlowGraphs) -> bool:
     graph = graphs.of(place.function) if place else None
     if graph is None or place is None or graph.nodes[place.node].kind != "read":
         return False
-    return any(not _is_update(graph.nodes[use]) for use in graph.uses(place.node))
+    return any(not _changes(graph.nodes[use], place.node) for use in graph.uses(place.node))
 
 
 def _is_update(node: Node) -> bool:
     return node.kind == "update" or (node.kind == "write" and node.facts.get("value") == "update")
+
+
+def _changes(node: Node, read: int) -> bool:
+    """Whether a node writes back what another one read there, changed by an operator: `n = n + 1`."""
+    return node.kind == "write" and node.facts.get("value") == "update" and node.facts.get("read") == read
 
 
 def sum_of(one: ShownStep, other: ShownStep, graphs: FlowGraphs, writers: Iterable[int] = ()) -> Reason | None:
@@ -138,17 +143,20 @@ def _literal_kind(node: Node | None) -> str:
 def _update(step: ShownStep, graphs: FlowGraphs) -> Node | None:
     """The update of its location by one operator that an access is a part of, and of nothing else."""
     known = _known(step, graphs)
-    if known is None:
-        return None
-    graph, number = known
-    node = known.node
-    if _is_update(node):
-        return node
-    if node.kind != "read":
-        return None
-    uses = graph.uses(number)
-    target = graph.nodes[uses.pop()] if len(uses) == 1 else None
-    return target if target and target.kind == "write" and target.facts.get("value") == "update" else None
+    number = update_of(*known) if known else None
+    return known.graph.nodes[number] if known and number is not None else None
+
+
+def update_of(graph: FlowGraph, number: int) -> int | None:
+    """The node that writes the update which a node is a part of, and of nothing else.
+
+    A read whose value is only added to another location, or compared in what is added, is no part of an update.
+    """
+    if _is_update(graph.nodes[number]):
+        return number
+    uses = graph.uses(number) if graph.nodes[number].kind == "read" else set()
+    target = uses.pop() if len(uses) == 1 else None
+    return target if target is not None and _changes(graph.nodes[target], number) else None
 
 
 def is_torn(turn: Turn, graphs: FlowGraphs) -> bool:

@@ -184,6 +184,12 @@ class FlowGraph:
             statement = self.statements[statement][2]
         return found
 
+    def is_inside(self, statement: int, outer: int) -> bool:
+        """Whether a statement is another one, or somewhere in it."""
+        while statement > outer:
+            statement = self.statements[statement][2]
+        return statement == outer
+
     def around(self, statement: int) -> int:
         """The statement around another one, beyond `with`; -1 if there is none."""
         found: int = self.statements[statement][2]

@@ -265,7 +265,7 @@ class Rules:
             return APPENDS
         if all(map(facts.gets, turn.ends)) and not facts.is_pair(unit.graph, unit.first, unit.last):
             return ONE_BY_ONE
-        if not self._is_passed(unit) and self._is_around_work(unit):
+        if not self._is_passed(turn, unit) and self._is_around_work(unit):
             return BALANCED
         if facts.is_taken_and_put_back(turn, unit, self._graphs) or self._is_borrowed(turn):
             return TAKEN
@@ -274,9 +274,11 @@ class Rules:
         is_loose = tie is Tie.OWN and not unit.graph.joins(unit.first, unit.last)
         return LET_IN if is_loose and self._lets_others_in(turn) else None
 
-    def _is_passed(self, unit: Unit) -> bool:
+    def _is_passed(self, turn: Turn, unit: Unit) -> bool:
         """Whether a value goes from the first node of the unit to the last one, or from both into one."""
         graph = unit.graph
+        if unit.first == unit.last and graph.nodes[unit.first].kind == "update" and turn.leaves.op == "read":
+            return True  # what it reads, it writes
         return unit.last in graph.reached(unit.first, explicit=True) or graph.joins(unit.first, unit.last)
 
     def _is_around_work(self, unit: Unit) -> bool:
@@ -284,8 +286,9 @@ class Rules:
         if unit.first_inner or unit.last_inner or unit.activation.function is None:
             return False
         block = unit.graph.block
+        last = facts.update_of(unit.graph, unit.last)
         return any(
-            down == unit.last or (block(up), block(down)) == (block(unit.first), block(unit.last))
+            down == last or (block(up), block(down)) == (block(unit.first), block(unit.last))
             for up, down in self._gauges(unit.activation.function)
         )
 

@@ -19,7 +19,8 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
 from atomsan.findings.activations import Activation, shared
-from atomsan.findings.flow_graph import EFFECTS, LEAVING, FlowGraph, FlowGraphs
+from atomsan.findings.flow_graph import EFFECTS, LEAVING, FlowGraph, FlowGraphs, Node
+from atomsan.trace.events import Op
 
 if TYPE_CHECKING:
     from atomsan.trace.symbols import Symbols
@@ -251,23 +252,28 @@ def _is_driven(unit: Unit, loop: int) -> bool:
 def advanced_loops(graph: FlowGraph, events: Sequence[OwnEvent]) -> frozenset[int]:
     """The loops that went on to a later iteration somewhere between the first and the last of these events.
 
-    The trace has no mark for an iteration. One has begun where the code goes back in the order of statements, changes
-    to another arm of a branch, or does again what it did at the same place; and then it is one of the innermost loop
-    around both places.
+    The trace has no mark for an iteration. One has begun where the code goes back in the order of statements, or of
+    evaluation inside a statement, changes to another arm of a branch, or does again what it did at the same place; and
+    then it is one of the innermost loop around both places. A context manager that is left is called at the place where
+    it was entered: that is no way back, but what comes inside its statement then is.
     """
     found: set[int] = set()
     done: set[OwnEvent] = set()
     before: OwnEvent | None = None
+    is_left = False
     for event in events:
         if before is not None:
             one, other = graph.nodes[before.node], graph.nodes[event.node]
             common = [a for a, b in zip(one.loops, other.loops, strict=False) if a == b]
+            was_left, is_left = is_left, _is_left(graph, before, event, is_leaving=is_left)
             if before.node != event.node:
                 is_back = other.statement < one.statement or (other.statement == one.statement and event in done)
+                is_back = is_back or _is_evaluated_again(graph, before, event)
                 is_later = is_back or graph.are_exclusive(before.node, event.node)
             else:
                 is_next = bool(common) and graph.is_step_of(event.node, common[-1]) and before.target != event.target
-                is_later = is_next or event in done
+                is_later = is_next or event in done or _is_updated_again(one, before, event)
+            is_later = not is_left and (is_later or (was_left and graph.is_inside(other.statement, one.statement)))
             if common and is_later:
                 found.add(common[-1])
             if is_later or one.statement != other.statement:
@@ -275,3 +281,36 @@ def advanced_loops(graph: FlowGraph, events: Sequence[OwnEvent]) -> frozenset[in
         done.add(event)
         before = event
     return frozenset(found)
+
+
+def _is_left(graph: FlowGraph, before: OwnEvent, event: OwnEvent, *, is_leaving: bool) -> bool:
+    """Whether an event is the end of a `with` statement: its context manager is called after what is inside of it.
+
+    One statement may have several, which are left in the other order.
+    """
+    one, other = graph.nodes[before.node], graph.nodes[event.node]
+    if other.facts.get("name") != "with":
+        return False
+    if one.statement == other.statement:
+        return is_leaving and event.node < before.node
+    return graph.is_inside(one.statement, other.statement)
+
+
+def _is_evaluated_again(graph: FlowGraph, before: OwnEvent, event: OwnEvent) -> bool:
+    """Whether a statement was begun once more: nodes have the order of evaluation.
+
+    The code of a lambda or a generator runs when it is called for, a context manager is left in the other order, and
+    what an update adds is evaluated after its read.
+    """
+    one, other = graph.nodes[before.node], graph.nodes[event.node]
+    if one.statement != other.statement or event.node > before.node:
+        return False
+    if "later" in one.facts or "later" in other.facts or other.facts.get("name") == "with":
+        return False
+    return one.kind != "update" or before.op == Op.WRITE
+
+
+def _is_updated_again(node: Node, before: OwnEvent, event: OwnEvent) -> bool:
+    """Whether an update reads once more what it wrote."""
+    is_read_again = (before.op, event.op) == (Op.WRITE, Op.READ) and before.target == event.target
+    return node.kind == "update" and is_read_again

@@ -273,22 +273,23 @@ class ExpressionFlow(FlowState):
             return values | self.closure(inner)
         everything = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs, node.args.vararg, node.args.kwarg]
         names = [self.mangled(argument.arg) for argument in everything if argument is not None]
-        before = self.scope, self.copied()
+        before = self.scope, self.copied(), self.is_later
         self._own.add(inner)
-        self.scope = inner
+        self.scope, self.is_later = inner, True
         self.variables |= dict.fromkeys(names, values | given)
         values |= self.value(node.body)
-        self.scope, self.variables = before
+        self.scope, self.variables, self.is_later = before
         return self.join(values, is_content=True)
 
     def defaults(self, arguments: ast.arguments) -> Values:
         return self._container([self.values([*arguments.defaults, *arguments.kw_defaults])])
 
     def _comprehension(self, node: ComprehensionNode) -> Values:
-        before = self.copied()
+        before, is_later = self.copied(), self.is_later
         names = [self.mangled(name) for name in self.scopes.of[node].bound]
+        self.is_later = is_later or isinstance(node, ast.GeneratorExp)
         values = self._generators(node, node.generators)
-        after = self.variables
+        after, self.is_later = self.variables, is_later
         for name in names:
             after.pop(name, None)
             if name in before:
@@ -433,7 +434,14 @@ class ExpressionFlow(FlowState):
     def _stored_by_method(self, node: ast.Call, function: ast.Attribute) -> dict[str, Any]:
         """What `append(v)`, `add(v)`, `put(v)` or `setdefault(k, v)` store."""
         given = node.args[1:] if function.attr in KEYED else node.args
-        return stored_facts(function, given[0], self.resolve, self.canonical) if len(given) == 1 else {"value": "other"}
+        return self._stored(function, given[0]) if len(given) == 1 else {"value": "other"}
+
+    def _stored(self, target: ast.expr, value: ast.expr | None) -> dict[str, Any]:
+        """What a store stores; of an update, also the node of its read."""
+        facts = stored_facts(target, value, self.resolve, self.canonical)
+        read = facts.pop("read", None)
+        number = None if read is None else self._giving(read)
+        return facts if number is None else {**facts, "read": number}
 
     def _function_call(self, node: ast.Call, canonical: str) -> Values:
         arguments = self._arguments(node)
@@ -477,7 +485,7 @@ class ExpressionFlow(FlowState):
         name = self.mangled(target.id)
         facts: dict[str, Any] = {}
         if self.is_probed(name):
-            facts = stored_facts(target, value, self.resolve, self.canonical)
+            facts = self._stored(target, value)
         expression = None if value is None else self.spelled_out(value)
         self.store(target, target.id, values, **facts)
         self.made.discard(name)
@@ -489,7 +497,7 @@ class ExpressionFlow(FlowState):
     def _assign_place(self, target: ast.Attribute | ast.Subscript, values: Values, value: ast.expr | None) -> None:
         received = self.value(target.value)
         keys = self.value(target.slice) if isinstance(target, ast.Subscript) else NOTHING
-        facts = stored_facts(target, value, self.resolve, self.canonical)
+        facts = self._stored(target, value)
         if isinstance(target, ast.Subscript):
             facts["op"] = "__setitem__"
         elif value is not None and target.attr in self.module.properties:

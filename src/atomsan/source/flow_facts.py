@@ -132,10 +132,10 @@ def literal_text(node: ast.expr) -> str:
 def stored_facts(
     target: ast.expr, value: ast.expr | None, resolve: Resolve, canonical: Callable[[ast.AST], str | None]
 ) -> dict[str, Any]:
-    """What a store stores: a literal, what it read there, changed by an operator, or something else."""
+    """What a store stores: a literal, what it read there (`read`), changed by an operator, or something else."""
     if value is None:
         return {"value": "other"}
-    value = _resolved(value, resolve)
+    value = resolved(value, resolve)
     if is_literal(value, canonical):
         return {"value": "literal", "literal": literal_text(value)}
     if isinstance(value, ast.BinOp):
@@ -144,13 +144,16 @@ def stored_facts(
         if isinstance(value.op, _COMMUTATIVE):
             sides.append((value.right, value.left))
         for one, other in sides:
-            if location(_resolved(one, resolve), resolve) == place:
+            read = resolved(one, resolve)
+            if location(read, resolve) == place:
                 operator = OPERATORS[type(value.op)]
-                return {"value": "update", "operator": operator, **operand_facts(_resolved(other, resolve))}
+                operand = operand_facts(resolved(other, resolve))
+                return {"value": "update", "operator": operator, "read": read, **operand}
     return {"value": "other"}
 
 
-def _resolved(node: ast.expr, resolve: Resolve) -> ast.expr:
+def resolved(node: ast.expr, resolve: Resolve) -> ast.expr:
+    """The expression that a variable is bound to, through variables that are bound to others."""
     for _ in range(8):
         found = resolve(node)
         if not isinstance(found, ast.expr):
@@ -161,7 +164,7 @@ def _resolved(node: ast.expr, resolve: Resolve) -> ast.expr:
 
 def location(node: ast.expr, resolve: Resolve) -> str:
     """The location of a target or of a load, in words that are the same for both."""
-    node = _resolved(node, resolve)
+    node = resolved(node, resolve)
     if isinstance(node, ast.Name):
         return node.id
     if isinstance(node, ast.Attribute):
@@ -262,7 +265,7 @@ def _shape(
     leaves: list[ast.AST] = []
 
     def value(part: ast.AST) -> str:
-        part = _resolved(part, resolve) if isinstance(part, ast.expr) else part
+        part = resolved(part, resolve) if isinstance(part, ast.expr) else part
         if isinstance(part, ast.NamedExpr):
             return value(part.value)
         if isinstance(part, ast.Constant):
@@ -278,7 +281,7 @@ def _shape(
         return name or "?"
 
     def shape(part: ast.expr, *, negated: bool) -> str:
-        part = _resolved(part, resolve)
+        part = resolved(part, resolve)
         if isinstance(part, ast.UnaryOp) and isinstance(part.op, ast.Not):
             return shape(part.operand, negated=not negated)
         if isinstance(part, ast.NamedExpr):
@@ -308,7 +311,7 @@ def _shape(
 
 def _is_value(node: ast.expr, resolve: Resolve, fixed: Fixed) -> bool:
     """Whether an expression gives something that others may change: no literal, no parameter, no name in capitals."""
-    found = _resolved(node, resolve)
+    found = resolved(node, resolve)
     is_same = isinstance(found, ast.Constant) or (fixed(found) is not None and not isinstance(found, ast.Attribute))
     return not is_same and _sentinel(node) is None
 

@@ -148,8 +148,9 @@ class FlowGraph:
 
 def _numbered(facts: dict[str, Any], numbers: list[int]) -> dict[str, Any]:
     """The facts of a node, with the numbers that others have now."""
-    if "of" in facts:
-        facts = {**facts, "of": numbers[facts["of"]]}
+    for name in ("of", "read"):
+        if name in facts:
+            facts = {**facts, name: numbers[facts[name]]}
     if "views" in facts:
         facts = {**facts, "views": [(numbers[of], *shape) for of, *shape in facts["views"]]}
     if "given" in facts:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from atomsan.source.boxes import Boxes, made_parts
-from atomsan.source.flow_facts import Resolve
+from atomsan.source.flow_facts import Resolve, resolved
 from atomsan.source.flow_graph import NOTHING, FlowGraph, Values
 from atomsan.source.scopes import CLASS, COMPREHENSION, FUNCTION, OWN, Scope, Scopes, mangled
 
@@ -115,6 +115,8 @@ class FlowState:
         self.open_loops: list[Loop] = []
         self.arms: tuple[tuple[int, int], ...] = ()
         self.statement = -1
+        self.is_later = False
+        """Whether it is the code of a trivial lambda or a generator expression, which runs when it is called for."""
         self.trying: list[dict[str, set[int]]] = []
         """For each `try` around: what its variables were bound to in its body."""
         self.made: set[str] = set()
@@ -141,6 +143,8 @@ class FlowState:
 
     def node(self, kind: str, at: ast.AST | None, **facts: Any) -> int:
         content = {"k": kind, "s": self.statement, "l": self.loops, "arms": self.arms, **facts}
+        if self.is_later:
+            content["later"] = True
         number = self.graph.add(content, self.loops)
         self.graph.flow(self.control, number, "c")
         if at is not None:
@@ -318,6 +322,8 @@ class FlowState:
         """A name for a parameter that is never bound to anything else, or for the time."""
         if isinstance(node, ast.Call) and not node.args and self.canonical(node.func) in CLOCKS:
             return "now"  # another time is as good: no order of threads decides how late it is
+        if isinstance(node, ast.Name):
+            node = resolved(node, self._resolve)  # a second name of a parameter is as good
         if not isinstance(node, ast.Name) or self._owner(self.mangled(node.id)) is not self.scope:
             return None
         name = self.mangled(node.id)

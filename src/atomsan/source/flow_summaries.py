@@ -8,11 +8,14 @@ A node is an access of a location (`read`, `write`, `update`), another expressio
 parameter (`param`), what leaves the function (`return`, `yield`, `raise`) or a condition (`cond`). It has its kind `k`,
 statement `s`, loops `l` and the branches it stands in (`arms`), and facts (`flow_facts.py`): among them the condition
 on one value that it is (`shape`), with the node that gives this value (`of`), or what it says of each of several values
-(`views`); the nodes that give what it passes (`given`: by position or name); and whether it only puts values into a
-box, or takes them out (`wraps`; `boxes.py`). An edge says how one flows into another: as a value (`v`), as a key (`k`),
-as the object that is used (`r`), or by deciding whether it runs (`c`); `carried` are the loops whose back edges it
-passes. Local variables are resolved: they have no nodes. `calls` has the positions of instructions that call code, as
-`co_positions` gives them. `ends`: the last statement is not passed, so that the function returns nothing by itself.
+(`views`); the nodes that give what it passes (`given`: by position or name); the node that reads what a write changes
+by an operator (`read`); whether it only puts values into a box, or takes them out (`wraps`; `boxes.py`); and whether it
+is in the code of a lambda or a generator expression, which runs when it is called for (`later`). All others in a
+statement are in the order of evaluation, but for the read of an update, which comes before what is added. An edge says
+how one flows into another: as a value (`v`), as a key (`k`), as the object that is used (`r`), or by deciding whether
+it runs (`c`); `carried` are the loops whose back edges it passes. Local variables are resolved: they have no nodes.
+`calls` has the positions of instructions that call code, as `co_positions` gives them. `ends`: the last statement is
+not passed, so that the function returns nothing by itself.
 
 A trivial lambda and a comprehension belong to the function around them. A function inside another is a value made of
 the variables it captures; a call of it, or one that it is passed to, takes that value in.
@@ -406,11 +409,12 @@ class StatementFlow(ExpressionFlow):
         self._exit(self.exits)
 
     def _raise(self, node: ast.Raise) -> None:
-        number = self.access("raise", node)
         parts = raised_parts(node.exc, self.canonical, self.module.classes)
         if parts:
             self.boxes.makers.add(cast(ast.Call, node.exc))
-        self.graph.flow(self.values([node.exc, node.cause]), number)
+        values = self.values([node.exc, node.cause])
+        number = self.access("raise", node)
+        self.graph.flow(values, number)
         if parts:
             facts = self.shape_facts(cast(ast.Call, node.exc).args[0])
             cast(dict[str, Any], self.graph.nodes[number]).update(facts, parts=parts)
@@ -436,6 +440,7 @@ class StatementFlow(ExpressionFlow):
     # Definitions
 
     def _function(self, node: FunctionNode) -> None:
+        decorators = [self.value(decorator) for decorator in node.decorator_list]
         values = self.defaults(node.args)
         inner = self.scopes.of[node]
         values |= self.closure(inner)
@@ -443,11 +448,10 @@ class StatementFlow(ExpressionFlow):
         rebound = self.module.rebound(inner, self._own_scope())
         if rebound:
             self.functions[name] = rebound
-        self.store(node, node.name, self._decorated(node, values))
+        self.store(node, node.name, self._decorated(node, values, decorators))
         self.module.waiting.append(node)
 
-    def _decorated(self, node: FunctionNode | ast.ClassDef, values: Values) -> Values:
-        decorators = [self.value(decorator) for decorator in node.decorator_list]
+    def _decorated(self, node: FunctionNode | ast.ClassDef, values: Values, decorators: Sequence[Values]) -> Values:
         for decorator, given in reversed(list(zip(node.decorator_list, decorators, strict=True))):
             number = self.node("call", None, name="decorator")
             self.graph.call_at(number, decorator)
@@ -456,11 +460,12 @@ class StatementFlow(ExpressionFlow):
         return values
 
     def _class(self, node: ast.ClassDef) -> None:
+        decorators = [self.value(decorator) for decorator in node.decorator_list]
         values = self.values([*node.bases, *(keyword.value for keyword in node.keywords)])
         if values or node.bases:
             number = self.access("call", node, name="class")
             self.graph.flow(values, number)
-        self.store(node, node.name, self._decorated(node, self.closure(self.scopes.of[node])))
+        self.store(node, node.name, self._decorated(node, self.closure(self.scopes.of[node]), decorators))
         self.module.waiting.append(node)
 
 

@@ -11,6 +11,7 @@ import array
 import collections
 import enum
 import functools
+import operator
 import os
 import sys
 import types as kinds
@@ -123,6 +124,7 @@ cdef extern from "_fast_paths.h":
     uint32_t plain_call(Probe *probe)
     uint32_t find_call(int *is_callback)
     uint32_t find_site_here()
+    bint is_recorded_here()
     uint32_t CALL_UNKNOWN, NO_CALL_SITE
     uint32_t (*number_of_call)(PyObject *caller, int instruction, uint32_t module) noexcept
     int (*is_invoked_by_name)(PyObject *caller, int instruction, PyObject *called) noexcept
@@ -357,6 +359,7 @@ include "probes/items.pxi"
 include "probes/names.pxi"
 include "probes/methods.pxi"
 include "probes/calls.pxi"
+include "probes/getters.pxi"
 include "probes/iteration.pxi"
 include "probes/regions.pxi"
 

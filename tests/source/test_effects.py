@@ -7,6 +7,7 @@ import asyncio
 import builtins
 import collections
 import concurrent.futures
+import contextlib
 import dataclasses
 import importlib
 import io
@@ -164,6 +165,8 @@ NOT_CONTAINERS = {"object", "str", "bytes"}
 # In the table for those versions of Python that have it.
 NEW = {("array.array", "clear")}
 
+MAPPINGS = frozenset({"dict", "collections.OrderedDict", "collections.Counter", "collections.ChainMap"})
+
 ROWS = [
     pytest.param(row, name, id=f"{name}.{row.name}")
     for row in METHOD_TABLE
@@ -280,9 +283,31 @@ def test_view_shows_later_changes(row: Method, name: str) -> None:
 @pytest.mark.parametrize(("row", "name"), ROWS)
 def test_method_with_steps_about_its_first_argument_is_keyed(row: Method, name: str) -> None:
     steps = "" if row.effect is None else row.effect.steps
-    if row.takes_key or re.search(r"\b(element|attribute|keys|argument)\b", steps):
+    if row.takes_key or re.search(r"\b(element|attribute|keys|argument|mapping)\b", steps):
         assert example(row, name).given
         assert METHODS[row.name]
+
+
+@pytest.mark.parametrize(("row", "name"), [param for param in ROWS if param.values[1] in MAPPINGS])
+@pytest.mark.parametrize(("method", "how"), [("__getitem__", "reads_by"), ("__setitem__", "writes_by")])
+def test_method_that_reads_or_writes_by_another_calls_it(row: Method, name: str, method: str, how: str) -> None:
+    if row.effect is None or row.name in ("__getitem__", "__setitem__"):
+        return
+    called, base = [], resolve(name)
+
+    def override(self: Any, *arguments: Any) -> Any:
+        called.append(method)
+        return getattr(base, method)(self, *arguments)
+
+    for arguments in filter(None, (example(row, name).given, example(row, name).absent)):
+        container = type("Extended", (base,), {method: override})(MAKE[name]())
+        called.clear()
+        with contextlib.suppress(KeyError):
+            getattr(container, row.name)(*arguments)
+        if getattr(row, how) == method and arguments == example(row, name)[0]:
+            assert called or row.effect.absent is not None
+        elif "write" in row.effect.steps and how == "writes_by":
+            assert bool(called) == bool(row.writes_by)
 
 
 @pytest.mark.parametrize(("row", "name"), [param for param in ROWS if param.values[0].changes])
@@ -439,6 +464,7 @@ def test_functions_of_one_group_commute() -> None:
 
 PLACES = {
     *("element", "structure", "elements", "fields", "first", "last", "attribute", "keys", "argument", "everything"),
+    *("iterated", "mapping"),
 }
 
 

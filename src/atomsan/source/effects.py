@@ -9,11 +9,13 @@ An effect is a line of steps, each `read` or `write` and a location of the conta
     element      that of the key, which is the first argument
     structure    which elements there are, and in which order
     elements     each element there is (of a large container: the whole)
+    iterated     those that an iteration gives: `elements`, but of a mapping nothing, whose keys are its structure
     fields       each attribute of an object that is not a container
     first, last  the element at that end
     attribute    the one that the first argument names
     keys         those of the first argument, a mapping: as one `element` each
-    argument     the structure and the elements of the first argument, which is iterated
+    argument     the structure and what is iterated of the first argument
+    mapping      the structure and the elements of the first argument
     everything   `structure`, `elements` and `fields` of the argument and of what is in it, to a bounded depth
 
 Methods with a key tell a key that is there (`steps`) from a new one (`absent`).
@@ -38,12 +40,13 @@ _ENSURE = Effect("read element", "write element, write structure")
 _REMOVE = Effect("write element, write structure", "read element")
 _SCAN = Effect("read structure")
 _READ_ALL = Effect("read structure, read elements")
+_ITERATE_ALL = Effect("read structure, read iterated")
 _GROW = Effect("write structure")
 _GROW_BY = Effect("read argument, write structure")
 _SHIFT = Effect("write elements, write structure")
 _TAKE_FIRST = Effect("write first, write structure")
 _TAKE_LAST = Effect("write last, write structure")
-_MERGE = Effect("read argument, write keys")
+_MERGE = Effect("read mapping, write keys")
 _READ_BOTH = Effect("read argument, read structure, read elements")
 _KEEP_SOME = Effect("read argument, write elements, write structure")
 
@@ -75,6 +78,10 @@ class Method(NamedTuple):
     set), `removes value` (from a sequence)."""
     commutes: tuple[str, ...] = ()
     """The groups it belongs to."""
+    reads_by: str = ""
+    """The method of the same object by which it reads it. In a class that overrides that, it reads nothing itself."""
+    writes_by: str = ""
+    """The same for its writes."""
 
 
 _LIST, _BYTES, _ARRAY, _DEQUE = ("list",), ("bytearray",), ("array.array",), ("collections.deque",)
@@ -124,28 +131,40 @@ METHOD_TABLE: tuple[Method, ...] = (
     Method("tolist", _ARRAY, _READ_ALL, borrows=True),
     Method("tounicode", _ARRAY, _READ_ALL, borrows=True),
     Method("tofile", _ARRAY, _READ_ALL, borrows=True),
-    Method("get", _MAPPINGS, _LOOK, borrows=True),
+    Method("get", _DICTS, _LOOK, borrows=True),
+    Method("get", _CHAIN, _LOOK, borrows=True, reads_by="__getitem__"),
     Method("__getitem__", _MAPPINGS, _LOOK),
     Method("__contains__", _MAPPINGS, _LOOK),
     Method("__setitem__", _MAPPINGS, _STORE, changes="adds key", commutes=(_BY_KEY,)),
     Method("__delitem__", _MAPPINGS, _REMOVE, commutes=(_BY_KEY,)),
-    Method("setdefault", _MAPPINGS, _ENSURE, borrows=True, changes="adds key", commutes=(_BY_KEY,)),
+    Method("setdefault", (*_PLAIN, *_COUNTER), _ENSURE, borrows=True, changes="adds key", commutes=(_BY_KEY,)),
+    Method(
+        *("setdefault", (*_ORDERED, *_CHAIN), _ENSURE),
+        borrows=True,
+        changes="adds key",
+        commutes=(_BY_KEY,),
+        reads_by="__getitem__",
+        writes_by="__setitem__",
+    ),
     Method("pop", _MAPPINGS, _REMOVE, borrows=True, commutes=(_BY_KEY,)),
     Method("popitem", (*_PLAIN, *_COUNTER, *_CHAIN), _TAKE_LAST, borrows=True),
     Method("popitem", _ORDERED, _SHIFT, borrows=True),
     Method("clear", _MAPPINGS, _SHIFT, borrows=True, commutes=(_EMPTIED,)),
-    Method("update", (*_PLAIN, *_ORDERED, *_CHAIN), _MERGE, borrows=True, commutes=(_BY_VALUE,)),
-    Method("update", _COUNTER, _SHIFT, borrows=True, commutes=(_BY_VALUE,)),
-    Method("copy", _MAPPINGS, _READ_ALL, borrows=True),
+    Method("update", _PLAIN, _MERGE, borrows=True, commutes=(_BY_VALUE,)),
+    Method("update", (*_ORDERED, *_CHAIN), _MERGE, borrows=True, commutes=(_BY_VALUE,), writes_by="__setitem__"),
+    Method("update", _COUNTER, _SHIFT, borrows=True, commutes=(_BY_VALUE,), writes_by="__setitem__"),
+    Method("copy", (*_PLAIN, *_COUNTER, *_CHAIN), _READ_ALL, borrows=True),
+    Method("copy", _ORDERED, _READ_ALL, borrows=True, reads_by="__getitem__"),
     Method("values", _MAPPINGS, _NOTHING, is_view=True),
     Method("items", _MAPPINGS, _NOTHING, is_view=True),
     Method("keys", _MAPPINGS, _NOTHING, is_view=True),
     Method("__len__", _MAPPINGS, _SCAN),
     Method("__iter__", _MAPPINGS, _SCAN),
     Method("__reversed__", _DICTS, _SCAN),
-    Method("__ior__", _MAPPINGS, _MERGE, commutes=(_BY_VALUE,)),
+    Method("__ior__", (*_PLAIN, *_CHAIN), _MERGE, commutes=(_BY_VALUE,)),
+    Method("__ior__", (*_ORDERED, *_COUNTER), _MERGE, commutes=(_BY_VALUE,), writes_by="__setitem__"),
     Method("move_to_end", _ORDERED, _GROW, borrows=True, takes_key=True),
-    Method("subtract", _COUNTER, _SHIFT, borrows=True, commutes=(_COUNTED,)),
+    Method("subtract", _COUNTER, _SHIFT, borrows=True, commutes=(_COUNTED,), writes_by="__setitem__"),
     Method("most_common", _COUNTER, _READ_ALL, borrows=True),
     Method("total", _COUNTER, _READ_ALL, borrows=True),
     Method("elements", _COUNTER, _SCAN),
@@ -222,12 +241,12 @@ class Call(NamedTuple):
     """The groups it belongs to."""
 
 
-_READS = Call(0, _READ_ALL)
-_BORROWS = Call(0, _READ_ALL, borrows="all")
+_READS = Call(0, _ITERATE_ALL)
+_BORROWS = Call(0, _ITERATE_ALL, borrows="all")
 _LAZY = Call(0, Effect("iterate"))
 _EVERY = Call(-1, _NOTHING, "iterate")
-_SECOND = Call(-1, _READ_ALL, "second")
-_EACH = Call(-1, _READ_ALL, "each")
+_SECOND = Call(-1, _ITERATE_ALL, "second")
+_EACH = Call(-1, _ITERATE_ALL, "each")
 _INSERTS = Call(0, _SHIFT, commutes=(_SORTED,))
 _DEEP = Call(0, Effect("read everything"))
 _COPY = Call(0, Effect("read structure, read elements, read fields"))
@@ -242,24 +261,25 @@ FUNCTION_TABLE: dict[str, Call] = {
     "len": Call(0, _SCAN, borrows="all"),
     "bool": Call(0, _SCAN, borrows="all"),
     "sorted": _BORROWS,
-    "list": Call(0, _READ_ALL, borrows="all", makes=True),
+    "list": Call(0, _ITERATE_ALL, borrows="all", makes=True),
     "tuple": _BORROWS,
     "dict": Call(0, _READ_ALL, borrows="all", makes=True),
-    "set": Call(0, _READ_ALL, borrows="all", makes=True),
+    "set": Call(0, _ITERATE_ALL, borrows="all", makes=True),
     "frozenset": _BORROWS,
     "bytes": _BORROWS,
-    "bytearray": Call(0, _READ_ALL, makes=True),
-    "sum": Call(0, _READ_ALL, borrows="first"),
+    "bytearray": Call(0, _ITERATE_ALL, makes=True),
+    "sum": Call(0, _ITERATE_ALL, borrows="first"),
     "any": _BORROWS,
     "all": _BORROWS,
-    "min": Call(0, _READ_ALL, borrows="single"),
-    "max": Call(0, _READ_ALL, borrows="single"),
-    "collections.deque": Call(0, _READ_ALL, makes=True),
+    "min": Call(0, _ITERATE_ALL, borrows="single"),
+    "max": Call(0, _ITERATE_ALL, borrows="single"),
+    "collections.deque": Call(0, _ITERATE_ALL, makes=True),
     "collections.OrderedDict": Call(0, _READ_ALL, makes=True),
     "collections.Counter": Call(0, _READ_ALL, makes=True),
+    "collections.ChainMap": Call(0, _READ_ALL),
     **dict.fromkeys(
         (
-            *("collections.ChainMap", "math.fsum", "math.prod", "random.choice", "random.choices"),
+            *("math.fsum", "math.prod", "random.choice", "random.choices"),
             *("random.sample", "bisect.bisect", "bisect.bisect_left", "bisect.bisect_right"),
             *("statistics.mean", "statistics.fmean", "statistics.median", "statistics.stdev", "statistics.mode"),
             *("itertools.accumulate", "itertools.permutations", "itertools.combinations", "itertools.cycle"),
@@ -268,8 +288,8 @@ FUNCTION_TABLE: dict[str, Call] = {
     ),
     "collections.defaultdict": Call(-1, _READ_ALL, "second", makes=True),
     "array.array": _SECOND,
-    "heapq.nlargest": Call(-1, _READ_ALL, "second", borrows="all"),
-    "heapq.nsmallest": Call(-1, _READ_ALL, "second", borrows="all"),
+    "heapq.nlargest": Call(-1, _ITERATE_ALL, "second", borrows="all"),
+    "heapq.nsmallest": Call(-1, _ITERATE_ALL, "second", borrows="all"),
     "heapq.merge": _EACH,
     "itertools.chain": _EVERY,
     "itertools.chain.from_iterable": _READS,
@@ -282,7 +302,7 @@ FUNCTION_TABLE: dict[str, Call] = {
     "filter": _EVERY,
     "zip": Call(-1, _NOTHING, "iterate", borrows="loop"),
     "iter": Call(0, _SCAN, borrows="loop"),
-    "reversed": Call(0, _READ_ALL, borrows="loop"),
+    "reversed": Call(0, _ITERATE_ALL, borrows="loop"),
     "functools.reduce": _SECOND,
     "copy.copy": _COPY,
     "copy.deepcopy": _DEEP,
@@ -344,15 +364,18 @@ FUNCTION_TABLE: dict[str, Call] = {
 
 # --- For the instrumenter and the probes ---
 
-# By type and name of a method: its effect.
+# By type and name of a method: its effect, and the methods by which it reads and writes.
 EFFECTS: dict[str, dict[str, Effect]] = {}
+DONE_BY: dict[str, dict[str, tuple[str, str]]] = {}
 for _method in METHOD_TABLE:
     if _method.effect is not None:
         for _type in _method.types:
             EFFECTS.setdefault(_type, {})[_method.name] = _method.effect
+            if _method.reads_by or _method.writes_by:
+                DONE_BY.setdefault(_type, {})[_method.name] = (_method.reads_by, _method.writes_by)
 
 # Steps that the first argument is about: a key, or what is iterated.
-_OF_FIRST_ARGUMENT = frozenset({"element", "attribute", "keys", "argument"})
+_OF_FIRST_ARGUMENT = frozenset({"element", "attribute", "keys", "argument", "mapping"})
 _KEYED_EFFECTS = frozenset(
     effect
     for effect in {method.effect for method in METHOD_TABLE if method.effect is not None}
@@ -377,7 +400,7 @@ READS_ARGUMENT = frozenset(
     name
     for methods in EFFECTS.values()
     for name, effect in methods.items()
-    if "argument" in effect.steps or "keys" in effect.steps
+    if any(place in effect.steps for place in ("argument", "mapping", "keys"))
 )
 
 # --- For the escape analysis ---

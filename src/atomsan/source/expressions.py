@@ -194,7 +194,7 @@ class ExpressionRewriter(Rewriter):
         for index, key in enumerate(node.keys):
             value = node.values[index]
             if key is None:
-                node.values[index] = self._tapped("unpack", value)
+                node.values[index] = self._tapped("unpack", value, "**")
             else:
                 node.keys[index] = self._expr(key)
                 node.values[index] = self._expr(value)
@@ -299,7 +299,8 @@ class ExpressionRewriter(Rewriter):
     def _arguments(self, node: ast.Call) -> None:
         node.args = self._exprs(node.args)
         for keyword in node.keywords:
-            keyword.value = self._tapped("unpack", keyword.value) if keyword.arg is None else self._expr(keyword.value)
+            value = keyword.value
+            keyword.value = self._tapped("unpack", value, "**") if keyword.arg is None else self._expr(value)
 
     def _joins(self, node: ast.Call) -> bool:
         """Whether it is `", ".join(names)`, which reads its argument."""

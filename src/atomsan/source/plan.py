@@ -27,8 +27,8 @@ The argument and result of each kind of probe; P is the probe, which is always a
     argument       len(P[x])                  a function with effects on x; the other arguments are simple. Returns x
     call           P(f, a, b, k=c)            the same where arguments are not simple: logs, and calls
     iterate        for t in P[x]              returns x, or an iterator that logs reads of the structure
-    unpack         a, b = P[x]; f(*P[x])      logs a read of the structure, returns x
-    truth          if P[x]                    the same
+    unpack         a, b = P[x]; f(*P[x])      logs a read of what is iterated, returns x. Named `**`, f(**P[x]): of all
+    truth          if P[x]                    logs a read of the structure, returns x
     contains       k in P[c, k]               logs the read of an element, returns c; k is simple
     late_contains  P[k, c]                    logs and does it, returns a bool
     with           with P[x]                  nothing but the site, for the primitive that is entered; returns x

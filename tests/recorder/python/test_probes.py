@@ -450,6 +450,49 @@ def test_classes_that_extend_containers() -> None:
     logs("«item»[a, 'k']", "", Odd())
     logs("«method append»[a].append(1)", "write a", type("Items", (list,), {})())
     logs("«method append»[a].append(1)", "", type("Items", (list,), {"append": lambda self, x: None})())
+    logs("list(«argument list»[a])", "", type("Items", (list,), {"__iter__": lambda self: iter(())})([1]))
+
+
+def test_inherited_method_writes_nothing_that_the_class_itself_stores() -> None:
+    class Stored(collections.OrderedDict[Any, Any]):
+        def __setitem__(self, key: Any, value: Any) -> None:
+            super().__setitem__(key, value)
+
+    class Looked(Stored):
+        def __getitem__(self, key: Any) -> Any:
+            return super().__getitem__(key)
+
+    class Plain(dict[Any, Any]):
+        def __setitem__(self, key: Any, value: Any) -> None:
+            raise AssertionError("not called by update")
+
+    update = "«keyed_method update»[a, b].update(b)"
+    setdefault = "«keyed_method setdefault»[a, 1].setdefault(1, 2)"
+    logs(update, "read b; read b[1]", Stored(), {1: 2})
+    logs(setdefault, "", Stored())
+    logs(setdefault, "read a[1]", Stored({1: 2}))
+    logs(setdefault, "", Looked({1: 2}))
+    logs(setdefault, "write a[1]; write a", collections.OrderedDict())
+    # dict's own methods do not call what the class has
+    logs(update, "read b; read b[1]; write a[1]; write a", Plain(), {1: 2})
+
+
+def test_methods_of_a_container_by_super() -> None:
+    class Items(list[Any]):
+        pass
+
+    class Table(dict[Any, Any]):
+        def __setitem__(self, key: Any, value: Any) -> None:
+            pass
+
+    class Between(Table):
+        pass
+
+    logs("«method append»[super(b, a)].append(1)", "write a", Items(), Items)
+    logs("«late_method append»[super(b, a)](int('1'))", "write a", Items(), Items)
+    logs("«keyed_method __setitem__»[super(b, a), 1].__setitem__(1, 2)", "write a[1]; write a", Table(), Table)
+    # this is code of the class in between
+    logs("«keyed_method __setitem__»[super(b, a), 1].__setitem__(1, 2)", "", Between(), Between)
 
 
 class Exotic:
@@ -563,6 +606,12 @@ def test_globals_and_closure_variables() -> None:
         (lambda: [1], "sorted(«argument sorted»[a])", "read a; read a[0]"),
         (lambda: {1: 2}, "sum(«argument sum»[a.values()])", "read a; read a[1]"),
         (lambda: {1: 2}, "len(«argument len»[a.keys()])", "read a"),
+        (lambda: {1: 2}, "list(«argument list»[a])", "read a"),
+        (lambda: {1: 2}, "sorted(«argument sorted»[a.keys()])", "read a"),
+        (lambda: {1: 2}, "[*«unpack»[a]]", "read a"),
+        (lambda: {1: 2}, "{**«unpack **»[a]}", "read a; read a[1]"),
+        (lambda: {1: 2}, "dict(«argument dict»[a])", "read a; read a[1]"),
+        (lambda: {1}, "list(«argument list»[a])", "read a; read a[1]"),
         (lambda: [2, 1], "b(«argument heapq.heapify»[a])", "write a[0]; write a[1]; write a"),
         (lambda: {1: [2]}, "b(«argument json.dumps»[a])", "read a; read a[1]"),
         (lambda: [1], "«call operator.iadd»(__import__('operator').iadd, a, [2])", "write a"),
@@ -592,6 +641,8 @@ def test_effects(make: Callable[[], Any], source: str, expected: str) -> None:
 def test_extending_reads_what_is_added() -> None:
     logs("«keyed_method extend»[a, b].extend(b)", "read b; read b[0]; write a", [], [1])
     logs("«keyed_method join»[a, b].join(b)", "read b; read b[0]", ",", ["x"])
+    logs("«keyed_method extend»[a, b].extend(b)", "read b; write a", [], {1: 2})
+    logs("«keyed_method update»[a, b].update(b)", "read b; read b[1]; write a[1]; write a", {}, {1: 2})
 
 
 def test_copies_read_the_fields() -> None:

@@ -216,6 +216,14 @@ static uint32_t find_call(int *is_callback) {
     return site;
 }
 
+/* Whether recorded code runs, or C code that it called. */
+static int is_recorded_here(void) {
+    Caller frame = shown_frame(the_running());
+    int is_recorded = frame != NULL && recorded_mark(code_of(frame)) != NULL;
+    let_caller_go(frame);
+    return is_recorded;
+}
+
 /* The site in recorded code at which the running thread stands, also while a library runs for it; 0: there is none. Code
  * of ours may run, and so may other threads. */
 static uint32_t find_site_here(void) {

@@ -11,6 +11,7 @@ import array
 import collections
 import enum
 import functools
+import operator
 import os
 import sys
 import types as kinds
@@ -29,7 +30,7 @@ from atomsan.recorder.log._raw cimport (
     KEY_OBJECT, KEY_STRUCTURE, KEY_WHOLE, RAW_ALIAS, RAW_BEGIN, RAW_END, RAW_FIELD, RAW_HOLDS, RAW_READ, RAW_WRITE,
 )
 from atomsan.recorder.python import key_types
-from atomsan.source.effects import CALLS, EFFECTS
+from atomsan.source.effects import CALLS, DONE_BY, EFFECTS
 from atomsan.source.plan import KINDS as KIND_NAMES
 
 cdef extern from "_fast_paths.h":
@@ -123,6 +124,7 @@ cdef extern from "_fast_paths.h":
     uint32_t plain_call(Probe *probe)
     uint32_t find_call(int *is_callback)
     uint32_t find_site_here()
+    bint is_recorded_here()
     uint32_t CALL_UNKNOWN, NO_CALL_SITE
     uint32_t (*number_of_call)(PyObject *caller, int instruction, uint32_t module) noexcept
     int (*is_invoked_by_name)(PyObject *caller, int instruction, PyObject *called) noexcept
@@ -271,6 +273,7 @@ cdef extern from *:
     """
     typedef struct { PyObject_HEAD PyTypeObject *type; PyObject *obj; PyTypeObject *obj_type; } SuperObject;
     static inline PyObject *super_object(PyObject *self) { return ((SuperObject *)self)->obj; }
+    static inline PyTypeObject *super_type(PyObject *self) { return ((SuperObject *)self)->type; }
     static inline PyTypeObject *descriptor_type(PyObject *self) { return ((PyDescrObject *)self)->d_type; }
     static inline int equals_minus_one(PyObject *number) {
         if (PyFloat_Check(number)) return PyFloat_AS_DOUBLE(number) == -1.0;
@@ -296,6 +299,7 @@ cdef extern from *:
     #define dict_store(o, k, v) (PyDict_Type.tp_as_mapping->mp_ass_subscript(o, k, v))
     """
     PyObject *super_object(PyObject *)
+    PyTypeObject *super_type(PyObject *)
     ctypedef struct _Range "RangeObject":
         PyObject *start
         PyObject *step
@@ -355,6 +359,7 @@ include "probes/items.pxi"
 include "probes/names.pxi"
 include "probes/methods.pxi"
 include "probes/calls.pxi"
+include "probes/getters.pxi"
 include "probes/iteration.pxi"
 include "probes/regions.pxi"
 
@@ -522,7 +527,7 @@ cdef Probe *made(object row, uint32_t site, dict begins, bint is_entry) except N
     probe.is_append = name == "append"
     probe.is_entry = is_entry
     if row.kind == "unpack":
-        probe.steps = AT_STRUCTURE | AT_ELEMENTS << 8
+        probe.steps = AT_STRUCTURE | (AT_ELEMENTS if name == "**" else AT_ITERATED) << 8
     elif row.kind == "truth":
         probe.steps = AT_STRUCTURE
     elif row.kind in ("argument", "call") and name in CALLS:

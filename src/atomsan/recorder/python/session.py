@@ -89,6 +89,8 @@ class Session:
             undo.callback(_probes.set_call_sites, None)
             _probes.set_awaited(_sync.awaited)
             undo.callback(_probes.set_awaited, None)
+            _probes.watch_getters()
+            undo.callback(_probes.unwatch_getters)
             undo.callback(_probes.follow_nothing)
             self._follow(self._options.follow)
             self._note_loaded()

@@ -14,13 +14,15 @@ cdef enum:
     AT_FIELDS = 8
     AT_EVERYTHING = 9
     AT_ATTRIBUTE = 10
+    AT_ITERATED = 11
+    AT_MAPPING = 12
     STEP_ITERATE = 0x40
     STEP_ALIAS = 0x41
 
 _PLACES = {
     "element": AT_ELEMENT, "structure": AT_STRUCTURE, "elements": AT_ELEMENTS, "first": AT_FIRST, "last": AT_LAST,
     "keys": AT_KEYS, "argument": AT_ARGUMENT, "fields": AT_FIELDS, "everything": AT_EVERYTHING,
-    "attribute": AT_ATTRIBUTE,
+    "attribute": AT_ATTRIBUTE, "iterated": AT_ITERATED, "mapping": AT_MAPPING,
 }
 
 cdef enum:
@@ -71,7 +73,8 @@ def _real_types():
     }
 
 
-# By type: its shape, and by name of a method the steps of its effect with the key there and not there.
+# By type: its shape; by name of a method the steps of its effect with the key there and not there, and the methods by
+# which it reads and writes, if it does so by others.
 cdef dict containers = {
     real: (
         shape,
@@ -79,6 +82,7 @@ cdef dict containers = {
             name: (_encoded(effect.steps), _encoded(effect.steps if effect.absent is None else effect.absent))
             for name, effect in EFFECTS[text].items()
         },
+        DONE_BY.get(text, {}),
     )
     for text, (real, shape) in _real_types().items()
 }

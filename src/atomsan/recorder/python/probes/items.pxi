@@ -88,7 +88,7 @@ cdef PyObject *other_item(Probe *probe, PyObject *obj, PyObject *key) noexcept:
             if PyErr_Occurred() != NULL:
                 PyErr_Clear()
     value = PyObject_GetItem(obj, key)
-    if not is_there and value != NULL and S.on:
+    if not is_there and value != NULL and S.on and not is_overridden(Py_TYPE(obj), &PyDict_Type, name_of_setitem):
         is_made = is_there_aloud(obj, key, MAPPING) if place.is_loud else PyDict_GetItemWithError(obj, key) != NULL
     if is_made:
         thread = ready_after(probe.site)

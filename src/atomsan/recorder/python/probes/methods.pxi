@@ -25,16 +25,19 @@ cdef void log_steps(
     cdef uint32_t other_shape = 0
     cdef bint is_asked = False
     cdef bint is_absent = False
+    cdef bint gives_keys = iterates_keys(shape)
+    cdef bint other_gives_keys = False
     key.kind = KEY_WHOLE
     key.key = 0
     key.is_loud = False
     if argument != NULL and shape != SEQUENCE and shape != TEXT:
-        if (steps & 0xff & ~<uint64_t>STEP_WRITE) == AT_ELEMENT:
+        if ((steps or absent) & 0xff & ~<uint64_t>STEP_WRITE) == AT_ELEMENT:
             key_of(argument, &key)
     if is_bulky(steps):
         records = ROOM
         if argument != NULL:
             other_shape = builtin_shape(argument, &other_number)
+            other_gives_keys = iterates_keys(other_shape)
             other = argument
             if other_shape >= KEYS and other_shape <= ITEMS:
                 other = viewed(argument)
@@ -72,6 +75,9 @@ cdef void log_steps(
             log_key(thread, probe, op, obj, &key, number)
         elif step == AT_ELEMENTS:
             log_elements(thread, probe, op, obj, number, shape, 0)
+        elif step == AT_ITERATED:
+            if not gives_keys:
+                log_elements(thread, probe, op, obj, number, shape, 0)
         elif step == AT_FIRST:
             if size_of(obj, shape) > 0:
                 log_at(thread, probe, op, KEY_INDEX, obj, 0, number)
@@ -79,17 +85,25 @@ cdef void log_steps(
             log_last(thread, probe, op, obj, number, shape, argument)
         elif step == AT_KEYS:
             log_merge(thread, probe, obj, number, other, other_shape, <Py_ssize_t>(records - ROOM) + MOST)
-        elif step == AT_ARGUMENT:
+        elif step == AT_ARGUMENT or step == AT_MAPPING:
             if other != NULL and SEQUENCE <= other_shape <= SET:
                 log_structure(thread, probe, op, other, other_number)
-                log_elements(thread, probe, op, other, other_number, other_shape, 0)
+                if step == AT_MAPPING or not other_gives_keys:
+                    log_elements(thread, probe, op, other, other_number, other_shape, 0)
+
+
+cdef inline bint iterates_keys(uint32_t shape) noexcept:
+    """Whether iterating gives the keys of a mapping, which are its structure, and no element."""
+    return shape == MAPPING or shape == MISSING or shape == CHAIN or shape == KEYS
 
 
 cdef inline bint is_bulky(uint64_t steps) noexcept:
     cdef uint32_t step
     while steps:
         step = <uint32_t>(steps & 0x7f)
-        if step == AT_ELEMENTS or step == AT_LAST or step == AT_KEYS or step == AT_ARGUMENT:
+        if step == AT_ELEMENTS or step == AT_ITERATED or step == AT_LAST or step == AT_KEYS:
+            return True
+        if step == AT_ARGUMENT or step == AT_MAPPING:
             return True
         steps >>= 8
     return False
@@ -189,9 +203,11 @@ cdef bint log_method(Probe *probe, PyObject *obj, PyObject *argument) noexcept:
     cdef PyTypeObject *type = Py_TYPE(obj)
     if type == &PyUnicode_Type and argument == NULL:
         return True
+    if type == &PySuper_Type and log_inherited(probe, obj, argument):
+        return True
     found = container(probe, obj, <object>probe.name)
     if found.mode == CONTAINER:
-        if found.steps:
+        if found.steps or found.absent:
             if found.shape == PLAIN:
                 log_named(probe, obj, argument, found.steps)
             else:
@@ -200,6 +216,27 @@ cdef bint log_method(Probe *probe, PyObject *obj, PyObject *argument) noexcept:
     if not (<_Type *>type).tp_flags & Py_TPFLAGS_HEAPTYPE and type != &PyModule_Type and not PyType_Check(obj):
         return True
     return load_uncached(probe, obj)
+
+
+cdef bint find_by_super(Found *found, Probe *probe, PyObject *super) noexcept:
+    """Whether `super().append` in a class that extends a container is a method of that, and what it does."""
+    cdef PyObject *obj = super_object(super)
+    memset(found, 0, sizeof(Found))
+    if obj == NULL or PyType_Check(obj):
+        return False
+    find_inherited(found, Py_TYPE(obj), super_type(super), <object>probe.name)
+    return found.mode == CONTAINER and found.shape != PLAIN and found.shape != TEXT
+
+
+cdef bint log_inherited(Probe *probe, PyObject *super, PyObject *argument) noexcept:
+    """`super().append(x)`. False: it is no method of a container."""
+    cdef PyObject *obj = super_object(super)
+    cdef Found found
+    if not find_by_super(&found, probe, super):
+        return False
+    if found.steps or found.absent:
+        log_steps(probe, obj, argument, found.shape, found.number, found.steps, found.absent)
+    return True
 
 
 cdef bint load_uncached(Probe *probe, PyObject *obj) noexcept:
@@ -302,10 +339,13 @@ cdef PyObject *late_method(PyObject *self, PyObject *obj) noexcept:
     """`obj.name`, or a stand-in for it that logs when it is called, after the arguments are evaluated."""
     cdef Probe *probe = <Probe *>self
     cdef Found *found
+    cdef Found inherited
     if S.on:
+        if Py_TYPE(obj) == &PySuper_Type and find_by_super(&inherited, probe, obj):
+            return new_later(probe, obj, fast_call_later)
         found = container(probe, obj, <object>probe.name)
         if found.mode == CONTAINER:
-            if found.steps and found.shape != PLAIN:
+            if (found.steps or found.absent) and found.shape != PLAIN:
                 return new_later(probe, obj, fast_call_later)
         elif (<_Type *>Py_TYPE(obj)).tp_flags & Py_TPFLAGS_HEAPTYPE or Py_TYPE(obj) == &PyModule_Type:
             if not load_uncached(probe, obj):
@@ -373,7 +413,7 @@ cdef bint log_whole(Probe *probe, PyObject *obj) noexcept:
     cdef Found *found
     if type == &PyTuple_Type or type == &PyUnicode_Type or type == &PyLong_Type:
         return True
-    found = container(probe, obj, name_of_len)
+    found = container(probe, obj, name_of_len if probe.steps == AT_STRUCTURE else name_of_iter)
     if found.mode != CONTAINER or found.shape == TEXT or found.shape == PLAIN:
         return False
     log_steps(probe, obj, NULL, found.shape, found.number, probe.steps, probe.steps)

@@ -93,49 +93,93 @@ cdef uint32_t descriptor_mode(PyObject *attribute, bint is_store) noexcept:
 cdef Found *find_container(Probe *probe, PyObject *obj, object method) noexcept:
     """Whether this is a container whose `method` is the builtin one, and what that does."""
     cdef PyTypeObject *type = Py_TYPE(obj)
+    cdef Found answer
     cdef Found *found
+    memset(&answer, 0, sizeof(Found))
+    _PyType_Lookup(type, <PyObject *>method)  # gives the type a version
+    find_inherited(&answer, type, NULL, method)
+    found = remember(probe, type)
+    found.number = answer.number
+    found.shape = answer.shape
+    found.mode = answer.mode
+    found.steps = answer.steps
+    found.absent = answer.absent
+    conclude(found, type)
+    return found
+
+
+cdef void find_inherited(Found *found, PyTypeObject *type, PyTypeObject *below, object method) noexcept:
+    """The same, of the method that objects of this type have, or that `super()` finds in a method of `below`."""
     cdef PyObject *saved[3]
     cdef PyObject *mro = (<_Type *>type).tp_mro
     cdef PyObject *base = NULL
-    cdef uint32_t number = 0
-    cdef uint32_t shape = 0
-    cdef uint64_t steps = 0
-    cdef uint64_t absent = 0
     cdef Py_ssize_t i
+    cdef bint is_behind = below == NULL
+    found.mode = SKIP
     keep_error(saved)
-    _PyType_Lookup(type, <PyObject *>method)  # gives the type a version
-    if mro != NULL:
-        for i in range(PyTuple_GET_SIZE(mro)):
-            base = PyTuple_GET_ITEM(mro, i)
-            try:
-                known = containers.get(<object>base)
-            except Exception:
-                known = None
-            if known is None:
-                continue
-            shape = known[0]
-            if _PyType_Lookup(type, <PyObject *>method) != _PyType_Lookup(<PyTypeObject *>base, <PyObject *>method):
-                shape = 0
-            elif <object>method in known[1]:
-                steps, absent = known[1][<object>method]
-            if shape == MAPPING and _PyType_Lookup(type, <PyObject *>name_of_missing) != NULL:
-                shape = MISSING
+    for i in range(0 if mro == NULL else PyTuple_GET_SIZE(mro)):
+        base = PyTuple_GET_ITEM(mro, i)
+        try:
+            known = containers.get(<object>base) if is_behind else None
+        except Exception:
+            known = None
+        if known is not None:
+            describe(found, type, <PyTypeObject *>base, below == NULL, method, known)
             break
-    if shape == PLAIN and type != &PySuper_Type and not steps:
+        if is_behind and below != NULL and has_own(<PyTypeObject *>base, <PyObject *>method):
+            break  # code of a class in between runs
+        is_behind = is_behind or base == <PyObject *>below
+    restore_error(saved)
+
+
+cdef void describe(
+    Found *found, PyTypeObject *type, PyTypeObject *base, bint is_own, object method, tuple known
+) noexcept:
+    """What the method of a container does to an object of this type, which extends it. `is_own`: unless overridden."""
+    cdef uint32_t shape = known[0]
+    if is_own and is_overridden(type, base, method):
+        shape = 0
+    elif method in known[1]:
+        found.steps, found.absent = known[1][method]
+        if type != base and method in known[2]:
+            reads_by, writes_by = known[2][method]
+            if reads_by and is_overridden(type, base, reads_by):
+                found.steps, found.absent = without(found.steps, 0), without(found.absent, 0)
+            if writes_by and is_overridden(type, base, writes_by):
+                found.steps, found.absent = without(found.steps, STEP_WRITE), without(found.absent, STEP_WRITE)
+    if shape == MAPPING and _PyType_Lookup(type, <PyObject *>name_of_missing) != NULL:
+        shape = MISSING
+    if shape == PLAIN and type != &PySuper_Type and not found.steps:
         shape = 0
     if shape and shape != TEXT and shape != PLAIN:
-        number = _log.number_of_type(<PyObject *>type)
-        if number == 0:
+        found.number = _log.number_of_type(<PyObject *>type)
+        if found.number == 0:
             shape = 0
-    found = remember(probe, type)
-    found.number = number
     found.shape = shape
     found.mode = CONTAINER if shape else SKIP
-    found.steps = steps
-    found.absent = absent
-    conclude(found, type)
-    restore_error(saved)
-    return found
+
+
+cdef inline bint is_overridden(PyTypeObject *type, PyTypeObject *base, object method) noexcept:
+    return _PyType_Lookup(type, <PyObject *>method) != _PyType_Lookup(base, <PyObject *>method)
+
+
+cdef inline bint has_own(PyTypeObject *type, PyObject *method) noexcept:
+    cdef PyObject *names = dictionary_of(type)
+    return names != NULL and PyDict_GetItemWithError(names, method) != NULL
+
+
+cdef uint64_t without(uint64_t steps, uint32_t op) noexcept:
+    """The steps but for the reads, or the writes, of the container itself."""
+    cdef uint64_t kept = 0
+    cdef int place = 0
+    cdef uint32_t step
+    while steps:
+        step = <uint32_t>(steps & 0x7f)
+        if (steps & STEP_WRITE) != op or step == AT_ARGUMENT or step == AT_MAPPING:
+            kept |= (steps & 0xff) << place
+            place += 8
+        steps >>= 8
+    return kept
 
 
 cdef inline Found *container(Probe *probe, PyObject *obj, object method) noexcept:

@@ -80,6 +80,10 @@ class History:
             at -= 1
         return int(writes[at]) if at >= 0 else INITIAL
 
+    def thread_of(self, event: int) -> int:
+        """The thread that does an access."""
+        return int(self._columns[1][self._row(event)])
+
     def write_site(self, location: int, write: int) -> int:
         """Where a write of a location stands; `INITIAL` for what was there before."""
         if write == INITIAL:

@@ -97,6 +97,8 @@ class Replay:
                 sees = written[step.target] if step.target in written else before(step.target)
                 if sees != self._history.write_before(step.target, side.unit.events[at]):
                     yield from self._changed(side, at, sees)
+                elif self._is_later(sees, others if side is mine else mine):
+                    yield from self._changed(side, at, sees, is_later=True)
             if step.op == Op.WRITE:
                 written[step.target] = side.unit.events[at]
                 later, begun = (others, j) if side is mine else (mine, i)
@@ -115,15 +117,25 @@ class Replay:
             if not self._goes_the_same_way(read, step, (seen, event), before(location)):
                 yield Change(seen, site, thread, event, step.site, is_refuted=False)
 
-    def _changed(self, side: _Side, at: int, sees: int) -> Iterator[Change]:
-        """The steps that may not come if a read sees this write."""
+    def _is_later(self, write: int, other: _Side) -> bool:
+        """Whether a thread does a write after its unit."""
+        return write > other.unit.events[-1] and self._history.thread_of(write) == other.unit.thread
+
+    def _changed(self, side: _Side, at: int, sees: int, *, is_later: bool = False) -> Iterator[Change]:
+        """The steps that may not come if a read sees this write.
+
+        `is_later`: it is as in the run, but comes after the other unit. Another write of the same kind is as good,
+        unless an object or a key rests on it.
+        """
         read = side.shape.steps[at]
         for needed in dict.fromkeys(side.needed):
             step = side.shape.steps[needed]
             if needed <= at or step.site == read.site:
                 continue
+            if is_later and self._influence(read.site, step.site) != "object":
+                continue
             events = side.unit.events
-            is_same = self._goes_the_same_way(read, step, (events[at], events[needed]), sees)
+            is_same = None if is_later else self._goes_the_same_way(read, step, (events[at], events[needed]), sees)
             if not is_same:
                 yield Change(
                     events[at], read.site, side.unit.thread, events[needed], step.site, is_refuted=is_same is False

@@ -64,6 +64,13 @@ bench-paper: $(VENV)/installed  ## every checker on the benchmarks of the AeroDr
 bench-sets: $(VENV)/installed  ## atomic sets on the programs of the atomic-sets paper
 	$(BIN)/python bench/atomic_sets_paper.py
 
+bench-predict: $(VENV)/installed  ## prediction against AeroDrome, and units, edges and warnings by method
+	rm -rf build/predict && mkdir -p build/predict
+	for name in racy/near_two_objects__2 racy/asyncio_stale_cache safe/asyncio_lock_split safe/queue_pairs__2; do \
+		$(BIN)/python -m atomsan record --force -o build/predict/$$(basename $$name).atomtrace tests/programs/$$name.py || exit 1; \
+	done
+	$(BIN)/python bench/predicting.py build/predict/*.atomtrace
+
 fuzz: $(VENV)/installed  ## ten minutes of coverage-guided fuzzing of every reader
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group fuzz
 	$(BIN)/python tests/fuzz/run.py
@@ -76,4 +83,4 @@ clean:  ## remove what was built
 	rm -rf $(VENV) build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src -name '*.so' -delete -o -name '*.c' -delete
 
-.PHONY: help install demo lint test test-long test-judging test-plain test-all test-stdlib test-packages bench bench-paper bench-sets fuzz dist clean
+.PHONY: help install demo lint test test-long test-judging test-plain test-all test-stdlib test-packages bench bench-paper bench-sets bench-predict fuzz dist clean

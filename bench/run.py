@@ -17,6 +17,7 @@ from pathlib import Path
 
 import checking
 import judging
+import predicting
 import projection
 import reading
 import recording
@@ -35,6 +36,7 @@ def benchmarks(directory: Path, repeat: int, scale: float) -> dict[str, Iterator
         "checking-growth": checking.growth(repeat, 8 * events // 10),
         "violations": checking.every_violation(repeat, events),
         "check": checking.whole_process(directory, repeat, events),
+        "predicting": predicting.predicting(min(repeat, 3), events),
         "sets": sets.patterns(min(repeat, 5), events),
         "projection": projection.projections(min(repeat, 5), events),
         "run": recording.start_up(directory, 2 * repeat),

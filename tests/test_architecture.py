@@ -26,7 +26,8 @@ ARROWS = {
     # integers in, witnesses out: no names, files or messages
     "checkers/engines": {"trace", "checkers"},
     "checkers": {"source", "trace", "checkers/engines"},
-    "predictors": {"trace", "checkers"},
+    "predictors/engines": {"trace"},
+    "predictors": {"trace", "checkers", "predictors/engines"},
     "findings": {"source", "trace", "checkers"},
     # reports know findings, and nothing of how they were found
     "reports": {"trace", "findings"},

@@ -143,6 +143,8 @@ def test_two_transactions_are_decided_exactly() -> None:
         if truth.ws_assumptions:
             assert (conflict, view) == (truth.conflict_atomic, truth.view_atomic), steps
         assert is_deadlock(report) == truth.deadlock, steps
+        if not truth.deadlock:
+            assert facts(predicted(built(steps), "blocks"))[0] == conflict, steps
         seen[conflict, view] += 1
     assert min(seen[True, True], seen[False, False], seen[False, True]) >= 15
 

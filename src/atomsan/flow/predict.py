@@ -21,7 +21,6 @@ from atomsan.flow.set_check import SetMembership, objects_layout
 from atomsan.flow.trace_input import CHECKED_AT_ONCE, TraceInput, read_through
 from atomsan.predictors.analysis import Answer, RunAnalysis
 from atomsan.predictors.history import History
-from atomsan.predictors.reduction import reducible
 from atomsan.predictors.registry import DEFAULT, PREDICTORS
 from atomsan.predictors.replay import Replay
 from atomsan.predictors.sharing import Sharing
@@ -188,7 +187,7 @@ class _Predict:
         from atomsan.findings.side_notes import deadlock_notes, race_notes
 
         deadlocks = deadlock_notes(self.analysis.deadlocks, self.names, STATUS)
-        return [*deadlocks, *race_notes(races(self.analysis.conflicts.pairs), self.names, STATUS)]
+        return [*deadlocks, *race_notes(races(self.analysis.conflicts.cases), self.names, STATUS)]
 
     @cached_property
     def violations(self) -> Violations:
@@ -277,19 +276,11 @@ def _answer(state: _Predict) -> dict[str, Answer]:
     return answers
 
 
-def _by_reduction(analysis: RunAnalysis) -> Answer:
-    if analysis.premise is not None:
-        return Answer(None, analysis.premise)
-    known = reducible(analysis.conflicts, analysis.reader.shapes)
-    if all(known[shape.number] for shape in analysis.reader.shapes if shape.is_transaction):
-        return Answer(True)
-    return Answer(None, "a transaction is not of the form that reduction proves atomic")
-
-
 _ANSWERS: dict[str, Callable[[RunAnalysis], Answer]] = {
     "commit-node": lambda analysis: analysis.conflict_atomic,
     "view": lambda analysis: analysis.view_atomic,
-    "reduction": _by_reduction,
+    "reduction": lambda analysis: analysis.by_reduction,
+    "blocks": lambda analysis: analysis.by_blocks,
 }
 
 
@@ -362,15 +353,14 @@ def _shown(answer: Answer) -> dict[str, Any]:
 def _facts(state: _Predict) -> PredictionFacts:
     answers, analysis = state.answers or {}, state.analysis
     assert analysis is not None
-    conflict = [answers[name].is_atomic for name in ("commit-node", "reduction") if name in answers]
-    transactions = [shape for shape in analysis.reader.shapes if shape.is_transaction]
-    proved = [shape for shape in transactions if analysis.premise is None and analysis.conflicts.is_proved(shape)]
+    conflict = [answers[name].is_atomic for name in ("commit-node", "blocks", "reduction") if name in answers]
+    shapes, proved = analysis.proved
     return PredictionFacts(
         conflict_atomic=next((answer for answer in conflict if answer is not None), None),
         view_atomic=answers["view"].is_atomic if "view" in answers else None,
         asked=frozenset(("conflict" if name != "view" else "view") for name in answers),
-        shapes=len(transactions),
-        proved=len(proved),
+        shapes=shapes,
+        proved=proved,
     )
 
 

@@ -7,15 +7,18 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from atomsan.predictors.commit_node import ForestAnalysis, Pair, torn_by
+import numpy as np
+
+from atomsan.predictors.blocks import is_unserializable
+from atomsan.predictors.commit_node import Case, ForestAnalysis, Pair, torn_by
 from atomsan.predictors.forest import InterEdge, conflict_forest, sides, view_forest
 from atomsan.predictors.lock_order import LockOrder
+from atomsan.predictors.meetings import Meetings
 from atomsan.predictors.order import Order
+from atomsan.predictors.reduction import is_reducible
 from atomsan.predictors.units import UnitReader
-from atomsan.trace.events import Op
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from atomsan.checkers.flattening import FlatBatch
@@ -52,8 +55,10 @@ class RunAnalysis:
         self._tick = tick
         self._may_cut = is_call is not None
         self.order = Order(with_handovers=with_handovers)
-        self.locks = LockOrder(self.order)
-        self.reader = UnitReader(shared, is_loop, is_call, self.order, self.locks)
+        self.locks = LockOrder(self.order, tick)
+        self.reader = UnitReader(shared, is_loop, is_call, self.order, self.locks, tick)
+        self._undecided = False
+        """Whether a pair was too much to decide."""
 
     def feed(self, batch: FlatBatch) -> None:
         self.reader.feed(batch)
@@ -66,24 +71,38 @@ class RunAnalysis:
         return self.locks.cycles()
 
     @cached_property
+    def meetings(self) -> Meetings:
+        return Meetings(self.reader, self.order, self._tick)
+
+    @cached_property
     def conflicts(self) -> ForestAnalysis:
-        return ForestAnalysis(self.reader, self.order, conflict_forest, self._tick)
+        return ForestAnalysis(self.reader, self.order, self.meetings, conflict_forest, self._tick)
 
     @cached_property
     def views(self) -> ForestAnalysis:
-        return ForestAnalysis(self.reader, self.order, view_forest, self._tick)
+        return ForestAnalysis(self.reader, self.order, self.meetings, view_forest, self._tick)
 
     @property
     def counters(self) -> dict[str, int]:
-        """The columns of the paper's table: units, nodes, inter-edges."""
+        """The columns of the paper's table: units, nodes, inter-edges; those of pairs that are alike count once."""
         forests = [one for name, one in vars(self).items() if name in ("conflicts", "views")]
         return {
             "units": self.reader.units,
             "shapes": len(self.reader.shapes),
-            "nodes": sum(len(shape.steps) for shape in self.reader.shapes),
-            "pairs": sum(len(forest.pairs) for forest in forests),
-            "inter_edges": sum(len(pair.edges) for forest in forests for pair in forest.pairs),
+            "forms": len(self.reader.forms),
+            "nodes": sum(len(form.tree.nodes) - 1 for form in self.reader.forms),
+            "pairs": sum(len(forest.cases) for forest in forests),
+            "inter_edges": sum(len(case.edges) for forest in forests for case in forest.cases),
         }
+
+    @property
+    def proved(self) -> tuple[int, int]:
+        """How many shapes of transactions there are, and how many of these are atomic whatever others do."""
+        is_counted = np.array([form.is_transaction for form in self.reader.forms], np.uint8)
+        shapes = int(is_counted[self.reader.table.shape_columns()[0]].sum())
+        if self.premise is not None or not self.conflicts.is_complete:
+            return shapes, 0
+        return shapes, shapes - self.conflicts.commits.several(is_counted)
 
     @cached_property
     def premise(self) -> str | None:
@@ -100,26 +119,37 @@ class RunAnalysis:
 
     @cached_property
     def conflict_atomic(self) -> Answer:
-        broken = [pair for pair in self.conflicts.pairs if self._is_torn(pair)]
+        broken = [case for case in self.conflicts.cases if self._is_torn(case)]
         if broken:
-            return Answer(False, None, broken)
+            return Answer(False, None, _pairs(broken))
         return self._proof(self.conflicts)
 
-    def _is_torn(self, pair: Pair) -> bool:
+    def _is_torn(self, case: Case) -> bool:
         """Whether a transaction of a pair can be torn apart by the other unit: exactly, if that is not too much."""
         self._tick()
-        is_broken = self.premise is None and self.conflicts.is_broken(pair)
+        is_broken = self.premise is None and _is_broken(case)
         if self.premise is None and not is_broken:
             return False
-        return any(
-            is_broken if torn.grid.is_too_large else torn.grid.violation() is not None
-            for torn in torn_by(pair)
-            if torn.shape.is_transaction
-        )
+        pair = case.pairs[0]
+        # the theorem knows nothing of calls that are one step
+        is_exact = is_broken and not any(step.is_joined for step in (*pair.one.steps, *pair.other.steps))
+        found = False
+        for torn in torn_by(pair, self._tick):
+            if torn.shape.is_transaction:
+                if torn.grid.is_too_large:
+                    self._undecided |= not is_exact
+                    found |= is_exact
+                else:
+                    found |= torn.grid.violation() is not None
+        return found
 
     def _proof(self, forest: ForestAnalysis) -> Answer:
         if self.premise is not None:
             return Answer(None, self.premise)
+        if not forest.is_complete:
+            return Answer(None, "there are too many units that use the same data to look at all pairs of them")
+        if self._undecided:
+            return Answer(None, "two units are too long to go through all their interleavings")
         if forest.is_proved_at_once():
             return Answer(True)
         if forest.is_too_large:
@@ -133,30 +163,57 @@ class RunAnalysis:
         if self.premise is not None:
             return Answer(None, self.premise)
         broken = [
-            pair
-            for pair in self.views.pairs
-            if pair.one.is_transaction and pair.other.is_transaction and self.views.is_broken(pair)
+            case
+            for case in self.views.cases
+            if case.one.is_transaction and case.other.is_transaction and _is_broken(case)
         ]
-        sure = [pair for pair in broken if self._shows(pair)]
+        sure = [case for case in broken if any(self._shows(pair) for pair in case.pairs)]
         if sure:
-            return Answer(False, None, sure)
+            return Answer(False, None, _pairs(sure))
         if broken:
             return Answer(None, "two units differ in their last writes only, which a third one may hide")
         return self._proof(self.views)
 
     def _shows(self, pair: Pair) -> bool:
         """Whether a read can tell, or nobody else can write over what the two leave."""
+        self._tick()
         reads = [edge for edge in pair.edges if not _is_of_writes(edge)]
         if any(len(nodes) > 1 for nodes in sides(reads)):
             return True
-        written = {edge.access.location for edge in pair.edges if _is_of_writes(edge)}
-        others = [
-            shape
-            for shape in self.reader.shapes
-            if shape.count > (shape is pair.one) + (shape is pair.other)
-            and any(step.op == Op.WRITE and step.target in written for step in shape.steps)
-        ]
-        return not others
+        written = {pair.one.locations[edge.access.location or 0] for edge in pair.edges if _is_of_writes(edge)}
+        writers = {number for location in written for number in self.meetings.writers(location)}
+        shapes = self.reader.shapes
+        return not any(
+            shapes[number].count > (number == pair.one.number) + (number == pair.other.number) for number in writers
+        )
+
+    @cached_property
+    def by_reduction(self) -> Answer:
+        if self.premise is not None:
+            return Answer(None, self.premise)
+        if self.conflicts.is_complete and is_reducible(self.conflicts, self.meetings):
+            return Answer(True)
+        return Answer(None, "a transaction is not of the form that reduction proves atomic")
+
+    @cached_property
+    def by_blocks(self) -> Answer:
+        if self.premise is not None:
+            return Answer(None, self.premise)
+        broken = [case for case in self.conflicts.cases if is_unserializable(case.pairs[0], self._tick)]
+        if broken:
+            return Answer(False, None, _pairs(broken))
+        if self.reader.units <= 2 and self.conflicts.is_complete:
+            return Answer(True)
+        return Answer(None, "no two units refute it; of more than two together, blocks say nothing")
+
+
+def _pairs(cases: list[Case]) -> list[Pair]:
+    return [pair for case in cases for pair in case.pairs]
+
+
+def _is_broken(case: Case) -> bool:
+    """Whether one of a pair of transactions has more than one commit node: theorems 4.2 and 4.5."""
+    return any(len(nodes) > 1 for nodes in sides(case.edges))
 
 
 def _is_of_writes(edge: InterEdge) -> bool:

@@ -4,6 +4,8 @@ Paper: Wang and Stoller, PPoPP 2006 (commit-node-2006). Theorems 4.1 and 4.4 are
 most one commit node. For two transactions that is exact (4.2 and 4.5). Theorems 4.3 and 4.6 prove more: no two
 communication nodes of a transaction, of which none contains the other, lie on a cycle of the forest.
 
+Units are grouped by cases (`meetings.py`), of which each is decided once.
+
 Departures: 4.3 and 4.6 need the order of a thread's units, and of those that fork, join and hand-over order, as edges
 of the forest, or a proof is none. Two vertices lie on a simple cycle if they are in one biconnected component. Pairs
 are decided by all their interleavings (`pairs.py`), which needs no premises, where that is not too much.
@@ -11,22 +13,26 @@ are decided by all their interleavings (`pairs.py`), which needs no premises, wh
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Callable, Iterator
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
 
-from atomsan.predictors.biconnected import biconnected_components
-from atomsan.predictors.forest import Forest, InterEdge, commit_nodes, sides
+from atomsan.predictors.components import biconnected_components
+from atomsan.predictors.forest import Forest, InterEdge, Overlap, sides
+from atomsan.predictors.meetings import overlap_of
 from atomsan.predictors.pairs import Grid
 from atomsan.predictors.tree import ROOT, Tree, TreeNode
 from atomsan.predictors.units import Executed
 from atomsan.trace.events import Op
 
 if TYPE_CHECKING:
+    from atomsan.predictors.engines._meetings import MeetingFinder
+    from atomsan.predictors.meetings import Example, Meetings
     from atomsan.predictors.order import Order
-    from atomsan.predictors.units import Occurrence, Shape, UnitReader
+    from atomsan.predictors.units import Form, Occurrence, Shape, UnitReader
+
+_SEVERAL = 0xFFFFFFFE
 
 
 class Pair(NamedTuple):
@@ -37,6 +43,7 @@ class Pair(NamedTuple):
     unit: Occurrence
     other_unit: Occurrence
     edges: list[InterEdge]
+    """Their nodes are those of the forms."""
     stand_in: StandIn | None = None
     """If the other unit was not done by its thread, but by that of the first one."""
 
@@ -50,6 +57,21 @@ class StandIn(NamedTuple):
     """The step of the shape that saw something else when it was done by that thread."""
     parting: int
     """The first step that this thread did not do."""
+
+
+class Case:
+    """Pairs that are alike but for their data: two forms, and what they have in common."""
+
+    def __init__(self, one: Form, other: Form, overlap: Overlap, edges: list[InterEdge]) -> None:
+        self.one, self.other = one, other
+        self.overlap = overlap
+        self.edges = edges
+        self.examples: Callable[[], Iterator[Example]] = lambda: iter(())
+
+    @cached_property
+    def pairs(self) -> list[Pair]:
+        """Some of them if there are many; never none."""
+        return [Pair(*example, self.edges) for example in self.examples()]
 
 
 class Torn(NamedTuple):
@@ -68,80 +90,57 @@ class ForestAnalysis:
     `tick` is called between the steps of the work.
     """
 
-    def __init__(self, reader: UnitReader, order: Order, forest: Forest, tick: Callable[[], None]) -> None:
+    def __init__(
+        self, reader: UnitReader, order: Order, meetings: Meetings, forest: Forest, tick: Callable[[], None]
+    ) -> None:
         self._tick = tick
         self._reader = reader
         self._order = order
+        self._meetings = meetings
         self._forest = forest
-        self._trees: dict[int, Tree] = {}
-        self._edges: dict[tuple[int, int], list[InterEdge]] = {}
-
-    def tree(self, shape: Shape) -> Tree:
-        if shape.number not in self._trees:
-            self._trees[shape.number] = Tree(shape.steps)
-        return self._trees[shape.number]
-
-    def edges(self, one: Shape, other: Shape) -> list[InterEdge]:
-        key = one.number, other.number
-        if key not in self._edges:
-            self._edges[key] = self._forest(self.tree(one), self.tree(other))
-        return self._edges[key]
+        self._cases: list[Case] = []
 
     @cached_property
+    def commits(self) -> MeetingFinder:
+        """All meetings, and the commit nodes of the shapes in these."""
+        return self._meetings.find(self._decide, _inner)
+
+    def _decide(self, one: Form, other: Form, overlap: Overlap) -> tuple[int, int]:
+        edges = self._forest(one.tree, other.tree, overlap)
+        self._cases.append(Case(one, other, overlap, edges))
+        first, second = (_SEVERAL if len(nodes) > 1 else nodes[0].number if nodes else 0 for nodes in sides(edges))
+        return first, second
+
+    @cached_property
+    def cases(self) -> list[Case]:
+        """Those that communicate."""
+        finder, found = self.commits, []
+        for number, case in enumerate(self._cases):
+            if case.edges and finder.examples[number]:
+                case.examples = partial(self._meetings.examples, finder, number)
+                found.append(case)
+        return found
+
+    @property
     def pairs(self) -> list[Pair]:
-        """The pairs that communicate."""
-        return [pair for pair in self._parallel() if pair.edges]
+        """Examples of all pairs that communicate."""
+        return [pair for case in self.cases for pair in case.pairs]
 
-    def _parallel(self) -> Iterator[Pair]:
-        shapes = self._reader.shapes
-        by_location: dict[int, list[Shape]] = {}
-        for shape in shapes:
-            for location in self.tree(shape).by_location:
-                by_location.setdefault(location, []).append(shape)
-        seen: set[tuple[int, int]] = set()
-        for location, using in by_location.items():
-            writing = [one for one in using if any(node.is_write for node in self.tree(one).by_location[location])]
-            for one in writing:
-                for other in using:
-                    first, second = (one, other) if one.number <= other.number else (other, one)
-                    key = first.number, second.number
-                    if key not in seen:
-                        seen.add(key)
-                        self._tick()
-                        if units := self._meeting(first, second):
-                            yield Pair(first, second, *units, self.edges(first, second))
-
-    def _meeting(self, one: Shape, other: Shape) -> tuple[Occurrence, Occurrence] | None:
-        """A unit of each shape that may run in parallel."""
-        for unit in (unit for units in one.occurrences.values() for unit in units):
-            for thread, others in other.occurrences.items():
-                # the first that is not over before: if it comes after the unit, so do all later ones
-                since = self._order.over_before(unit.thread, unit.period, thread)
-                at = bisect_left(others, since, key=lambda one: one.period)
-                if at < len(others) and self._order.are_parallel(unit.thread, unit.period, thread, others[at].period):
-                    return unit, others[at]
-        return None
-
-    @cached_property
-    def commits(self) -> dict[int, list[TreeNode]]:
-        """By shape: its commit nodes."""
-        communicating: dict[int, list[TreeNode]] = {}
-        for pair in self.pairs:
-            communicating.setdefault(pair.one.number, []).extend(edge.one for edge in pair.edges)
-            communicating.setdefault(pair.other.number, []).extend(edge.other for edge in pair.edges)
-        return {number: commit_nodes(nodes) for number, nodes in communicating.items()}
+    @property
+    def is_complete(self) -> bool:
+        """Whether all pairs were looked at."""
+        return self._meetings.is_complete
 
     def is_proved(self, shape: Shape) -> bool:
         """Whether a transaction is atomic, by theorem 4.1, as far as others of the trace are so."""
-        return len(self.commits.get(shape.number, ())) <= 1
+        return self.is_complete and not self.commits.has_several(shape.number)
 
     def is_proved_at_once(self) -> bool:
         """Theorems 4.1 and 4.4."""
-        return all(self.is_proved(shape) for shape in self._reader.shapes if shape.is_transaction)
-
-    def is_broken(self, pair: Pair) -> bool:
-        """Whether one of a pair of transactions has more than one commit node: theorems 4.2 and 4.5."""
-        return any(len(nodes) > 1 for nodes in sides(pair.edges))
+        forms = self._reader.forms
+        return self.is_complete and not any(
+            forms[number].is_transaction for number in self.commits.forms_with_several()
+        )
 
     # ---- cycles of the forest: theorems 4.3 and 4.6
 
@@ -153,20 +152,17 @@ class ForestAnalysis:
     def warned(self) -> list[Occurrence]:
         """The transactions with two communication nodes, none of which contains the other, on one cycle."""
         graph = _Graph()
-        executed = list(graph.add_threads(self._reader, self.tree))
+        executed = list(graph.add_threads(self._reader))
         communicating: list[dict[int, TreeNode]] = [{} for _ in executed]
-        for (at, one), (to, other) in combinations(enumerate(executed), 2):
-            if to == at + 1:
-                self._tick()
-            if not self._order.are_parallel(one.unit.thread, one.unit.period, other.unit.thread, other.unit.period):
-                continue
-            for edge in self.edges(one.shape, other.shape):
+        for at, to, edges in self._joined(executed):
+            for edge in edges:
                 communicating[at][edge.one.number] = edge.one
                 communicating[to][edge.other.number] = edge.other
                 graph.join((at, edge.one.number), (to, edge.other.number))
         components = graph.components_of()
         found = []
         for at, one in enumerate(executed):
+            self._tick()
             if one.shape.is_transaction and any(
                 not first.contains(second)
                 and not second.contains(first)
@@ -175,6 +171,28 @@ class ForestAnalysis:
             ):
                 found.append(one.unit)
         return found
+
+    def _joined(self, executed: list[Executed]) -> Iterator[tuple[int, int, list[InterEdge]]]:
+        """The units, by their places, that may run in parallel and have inter-edges."""
+        known: dict[tuple[int, int], list[InterEdge]] = {}
+        for (at, one), (to, other) in combinations(enumerate(executed), 2):
+            key = one.shape.number, other.shape.number
+            if key not in known:
+                self._tick()
+                overlap = overlap_of(one.shape, other.shape)
+                known[key] = self._forest(one.shape.form.tree, other.shape.form.tree, overlap)
+            if to == at + 1:
+                self._tick()
+            if known[key] and self._order.are_parallel(
+                one.unit.thread, one.unit.period, other.unit.thread, other.unit.period
+            ):
+                yield at, to, known[key]
+
+
+def _inner(form: Form, one: int, other: int) -> int | None:
+    """The innermost of two nodes of a form, if one contains the other."""
+    first, second = form.tree.nodes[one], form.tree.nodes[other]
+    return other if first.contains(second) else one if second.contains(first) else None
 
 
 Vertex = tuple[int, int]
@@ -198,7 +216,7 @@ class _Graph:
         self._edges.setdefault(number, set())
         return number
 
-    def add_threads(self, reader: UnitReader, tree_of: Callable[[Shape], Tree]) -> Iterator[Executed]:
+    def add_threads(self, reader: UnitReader) -> Iterator[Executed]:
         """The units, numbered from 0, each joined with what comes before and after it; what orders is below 0."""
         first: dict[int, int] = {}
         last: dict[int, int] = {}
@@ -213,7 +231,7 @@ class _Graph:
                 if isinstance(one, Executed):
                     number = units
                     units += 1
-                    self._add_tree(number, tree_of(one.shape))
+                    self._add_tree(number, one.shape.form.tree)
                     yield one
                 else:
                     orders -= 1
@@ -254,10 +272,10 @@ class _Graph:
         return {vertex: frozenset(found[number]) for vertex, number in self._numbers.items() if number in found}
 
 
-def torn_by(pair: Pair) -> tuple[Torn, Torn]:
+def torn_by(pair: Pair, tick: Callable[[], None]) -> tuple[Torn, Torn]:
     """Both ways in which one of the two may be torn apart by the other."""
     one, other, unit, other_unit, *_ = pair
     return (
-        Torn(Grid(one.steps, other.steps), one, unit, other, other_unit),
-        Torn(Grid(other.steps, one.steps), other, other_unit, one, unit),
+        Torn(Grid(one.steps, other.steps, tick), one, unit, other, other_unit),
+        Torn(Grid(other.steps, one.steps, tick), other, other_unit, one, unit),
     )

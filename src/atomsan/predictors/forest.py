@@ -10,7 +10,9 @@ figure 5 can join two nodes of one unit, which is skipped.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import product
 from typing import NamedTuple
 
 from atomsan.predictors.tree import Tree, TreeNode
@@ -25,62 +27,71 @@ class InterEdge(NamedTuple):
     other_access: TreeNode
 
 
-Forest = Callable[[Tree, Tree], list[InterEdge]]
+class Overlap(NamedTuple):
+    """Which locations and locks of two trees are the same: by number in the one, the number in the other."""
+
+    locations: dict[int, int]
+    locks: dict[int, int]
+
+    def turned(self) -> Overlap:
+        return Overlap(*({other: one for one, other in same.items()} for same in self))
 
 
-def conflict_forest(one: Tree, other: Tree) -> list[InterEdge]:
+Forest = Callable[[Tree, Tree, Overlap], list[InterEdge]]
+
+
+def conflict_forest(one: Tree, other: Tree, overlap: Overlap) -> list[InterEdge]:
     """The inter-edges of two units by figure 3."""
-    found = list(_read_edges(one, other))
-    found += [_turned(edge) for edge in _read_edges(other, one)]
-    for first, second in _both(one, other):
-        if first.is_write and second.is_write and (edge := inter_edge(one, other, first, second)):
+    found = list(_read_edges(one, other, overlap))
+    found += [_turned(edge) for edge in _read_edges(other, one, overlap.turned())]
+    for first, second in both(one, other, overlap):
+        if first.is_write and second.is_write and (edge := inter_edge(one, other, overlap, first, second)):
             found.append(edge)
     return found
 
 
-def view_forest(one: Tree, other: Tree) -> list[InterEdge]:
+def view_forest(one: Tree, other: Tree, overlap: Overlap) -> list[InterEdge]:
     """The inter-edges of two units by figure 5.
 
     Two writes matter only if one read may see either of them, or if they are the last ones of their units.
     """
     found: list[InterEdge] = []
-    for edges, is_turned in ((_read_edges(one, other), False), (_read_edges(other, one), True)):
-        here, there = (other, one) if is_turned else (one, other)
-        for edge in edges:
+    back = overlap.turned()
+    for here, there, same, is_turned in ((one, other, overlap, False), (other, one, back, True)):
+        for edge in _read_edges(here, there, same):
             found.append(_turned(edge) if is_turned else edge)
             before = here.last_write_before(edge.access)
             # of the writes that a read may see, those of its own unit and of the other
-            if before is not None and (joined := inter_edge(here, there, before, edge.other_access)):
+            if before is not None and (joined := inter_edge(here, there, same, before, edge.other_access)):
                 found.append(_turned(joined) if is_turned else joined)
-    for location in one.by_location.keys() & other.by_location.keys():
-        first, second = one.final_write(location), other.final_write(location)
-        if first is not None and second is not None and (last := inter_edge(one, other, first, second)):
+    for location, same_location in overlap.locations.items():
+        first, second = one.final_write(location), other.final_write(same_location)
+        if first is not None and second is not None and (last := inter_edge(one, other, overlap, first, second)):
             found.append(last)
     return found
 
 
-def _read_edges(reading: Tree, writing: Tree) -> Iterator[InterEdge]:
-    for read, write in _both(reading, writing):
-        if not read.is_write and write.is_write and (edge := inter_edge(reading, writing, read, write)):
+def _read_edges(reading: Tree, writing: Tree, overlap: Overlap) -> Iterator[InterEdge]:
+    for read, write in both(reading, writing, overlap):
+        if not read.is_write and write.is_write and (edge := inter_edge(reading, writing, overlap, read, write)):
             yield edge
 
 
-def _both(one: Tree, other: Tree) -> Iterator[tuple[TreeNode, TreeNode]]:
+def both(one: Tree, other: Tree, overlap: Overlap) -> Iterator[tuple[TreeNode, TreeNode]]:
     """The pairs of accesses of one location."""
-    for location, accesses in one.by_location.items():
-        for first in accesses:
-            for second in other.by_location.get(location, ()):
-                yield first, second
+    for location, same_location in overlap.locations.items():
+        yield from product(one.by_location[location], other.by_location[same_location])
 
 
-def inter_edge(one: Tree, other: Tree, first: TreeNode, second: TreeNode) -> InterEdge | None:
+def inter_edge(one: Tree, other: Tree, overlap: Overlap, first: TreeNode, second: TreeNode) -> InterEdge | None:
     """The edge that two accesses of one location make; None if the first cannot see the second, for a lock."""
     held = other.locks(second)
     for lock, block in one.locks(first).items():
-        if lock in held:
+        same = overlap.locks.get(lock)
+        if same in held:
             if not first.is_write and one.is_written_before(first, block):
                 return None
-            return InterEdge(block, held[lock], first, second)
+            return InterEdge(block, held[same], first, second)
     return InterEdge(first, second, first, second)
 
 
@@ -90,8 +101,14 @@ def _turned(edge: InterEdge) -> InterEdge:
 
 def commit_nodes(communicating: Iterable[TreeNode]) -> list[TreeNode]:
     """The communication nodes that contain no other."""
-    nodes = list(dict.fromkeys(communicating))
-    return [node for node in nodes if not any(node.contains(other) for other in nodes)]
+    found: list[TreeNode] = []
+    # of those that begin no earlier, none ends as soon
+    end = math.inf
+    for node in sorted(set(communicating), key=lambda node: node.first, reverse=True):
+        if node.last < end:
+            found.append(node)
+            end = node.last
+    return found
 
 
 def sides(edges: Sequence[InterEdge]) -> tuple[list[TreeNode], list[TreeNode]]:

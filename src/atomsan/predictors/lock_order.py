@@ -6,8 +6,10 @@ a deadlock that can happen, unless the threads hold a common lock meanwhile (a g
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
+
+from atomsan.predictors.components import strong_components
 
 if TYPE_CHECKING:
     from atomsan.predictors.order import Order
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
 # Longer cycles of locks are not looked for; and not more than so many steps are tried.
 MOST_LOCKS = 5
 MOST_STEPS = 200_000
+STEPS_IN_A_TICK = 100
 
 
 class Wait(NamedTuple):
@@ -35,23 +38,24 @@ class Wait(NamedTuple):
 
 
 class LockOrder:
-    """Feed it the outermost acquires of a trace."""
+    """Feed it the acquires by threads that hold other locks. `tick` is called between the steps of the work."""
 
-    def __init__(self, order: Order) -> None:
+    def __init__(self, order: Order, tick: Callable[[], None] = lambda: None) -> None:
         self._order = order
+        self._tick = tick
         self._waits: dict[tuple[int, int, int, int, tuple[int, ...]], Wait] = {}
-        self._taken: dict[tuple[int, int], tuple[int, int]] = {}
-        """By thread and lock: the event and site of the last acquire."""
         self.is_complete = True
         """Whether all cycles were looked for."""
 
-    def add(self, thread: int, period: int, held: Sequence[int], lock: int, event: int, site: int) -> None:
-        for holding in held:
-            key = thread, period, holding, lock, tuple(held)
+    def add(
+        self, thread: int, period: int, held: Sequence[tuple[int, int, int]], lock: int, event: int, site: int
+    ) -> None:
+        """`held`: the locks, and the event and site of the acquire of each."""
+        locks = tuple(holding for holding, _, _ in held)
+        for holding, since, since_site in held:
+            key = thread, period, holding, lock, locks
             if key not in self._waits:
-                since = self._taken.get((thread, holding), (event, site))
-                self._waits[key] = Wait(thread, period, tuple(held), holding, lock, event, site, *since)
-        self._taken[thread, lock] = event, site
+                self._waits[key] = Wait(thread, period, locks, holding, lock, event, site, since, since_site)
 
     def cycles(self) -> list[list[Wait]]:
         """One cycle for each set of locks: each thread waits for what the next one holds."""
@@ -66,20 +70,21 @@ class LockOrder:
                 if cycle is not None:
                     found.setdefault(frozenset(wait.lock for wait in cycle), cycle)
                 left -= 1
+                if not left % STEPS_IN_A_TICK:
+                    self._tick()
                 if left < 0:
                     self.is_complete = False
                     return list(found.values())
         return list(found.values())
 
     def _circular(self) -> list[Wait]:
-        """The waits that may be part of a cycle: their locks have others before and behind them, and these too."""
-        waits = list(self._waits.values())
-        while True:
-            held, wanted = {wait.holding for wait in waits}, {wait.lock for wait in waits}
-            kept = [wait for wait in waits if wait.holding in wanted and wait.lock in held]
-            if len(kept) == len(waits):
-                return kept
-            waits = kept
+        """The waits that may be part of a cycle: their locks are in one strongly connected component of all waits."""
+        edges: dict[int, set[int]] = {}
+        for wait in self._waits.values():
+            edges.setdefault(wait.holding, set()).add(wait.lock)
+            edges.setdefault(wait.lock, set())
+        component = strong_components(edges)
+        return [wait for wait in self._waits.values() if component[wait.holding] == component[wait.lock]]
 
     def _from(self, first: Wait, by_held: dict[int, list[Wait]]) -> Iterator[list[Wait] | None]:
         """The cycles that begin with a wait, which has the lowest lock; None for each step that leads to none."""

@@ -6,6 +6,8 @@ thread are over when it begins. Locks make no order here: they may be taken in a
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from atomsan.trace.events import Op
 
 Known = dict[int, int]
@@ -42,6 +44,10 @@ class Order:
     def over_before(self, thread: int, period: int, other: int) -> int:
         """How many periods of another thread are over before one of a thread begins, in every interleaving."""
         return self._of(thread)[period].get(other, 0)
+
+    def over(self, thread: int, period: int) -> Mapping[int, int]:
+        """By other thread: how many of its periods are over before one of a thread begins."""
+        return self._of(thread)[period]
 
     def is_before(self, thread: int, period: int, other: int, later: int) -> bool:
         """Whether a period of a thread is over before one of another thread begins, in every interleaving."""

@@ -2,15 +2,15 @@
 
 All interleavings of two units are the ways through a grid: how far the one has come, and how far the other. Ways on
 which both hold a lock, or that leave a unit in the middle of one call of a built-in operation, or which cannot be
-completed, are no interleavings. This needs no premises, but takes as long as
-the product of the two lengths; the forest says in less time where to look.
+completed, are no interleavings. This needs no premises. A row of the grid is one integer, of which a bit is a state, so
+the time follows the length of the first unit, not the product of the two.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
-from itertools import product
+from itertools import combinations, product
 from typing import TYPE_CHECKING, NamedTuple
 
 from atomsan.trace.events import Op
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from atomsan.predictors.units import Steps
 
 # Larger grids are not looked at.
-MOST_STATES = 1 << 20
+MOST_STATES = 1 << 26
 
 State = tuple[int, int]
 
@@ -37,112 +37,135 @@ class Tear(NamedTuple):
 
 
 class Grid:
-    """The interleavings of two units."""
+    """The interleavings of two units. `tick` is called between the steps of the work."""
 
-    def __init__(self, one: Steps, other: Steps) -> None:
+    def __init__(self, one: Steps, other: Steps, tick: Callable[[], None] = lambda: None) -> None:
         self.one, self.other = one, other
-        self._held = _held(one), _held(other)
-        self._inner = _inner(one), _inner(other)
-        """Whether a unit is in the middle of one call before each step, and after the last one."""
+        self._tick = tick
+        self._columns = len(other) + 1
+        self._inner = [*(step.is_joined for step in one), False]
+        """Whether the first unit is in the middle of one call before each step, and after the last one."""
+        self._still = _row([*(not step.is_joined for step in other), True])
+        """The columns in which the other unit is not."""
+        self._furthest: dict[tuple[int, int], list[int]] = {}
+        self._conflicting: dict[tuple[int, int], list[int]] = {}
 
     @property
     def states(self) -> int:
-        return (len(self.one) + 1) * (len(self.other) + 1)
+        return (len(self.one) + 1) * self._columns
 
     @property
     def is_too_large(self) -> bool:
         return self.states > MOST_STATES
 
     @cached_property
-    def legal(self) -> list[bytearray]:
-        """By state: whether an interleaving comes by that can be completed."""
-        rows, columns = len(self.one) + 1, len(self.other) + 1
-        ours, theirs = self._held
-        mine, others = self._inner
-        free = [bytearray(not (ours[i] & theirs[j]) for j in range(columns)) for i in range(rows)]
-        ahead = [bytearray(columns) for _ in range(rows)]
-        for i in range(rows):
-            for j in range(columns):
-                is_reached = (
-                    i == j == 0 or (i and ahead[i - 1][j] and not others[j]) or (j and ahead[i][j - 1] and not mine[i])
-                )
-                ahead[i][j] = bool(free[i][j] and is_reached)
-        back = [bytearray(columns) for _ in range(rows)]
-        for i in reversed(range(rows)):
-            for j in reversed(range(columns)):
-                is_end = i == rows - 1 and j == columns - 1
-                goes_on = (
-                    is_end
-                    or (i + 1 < rows and back[i + 1][j] and not others[j])
-                    or (j + 1 < columns and back[i][j + 1] and not mine[i])
-                )
-                back[i][j] = bool(ahead[i][j] and goes_on)
-        return back
+    def legal(self) -> list[int]:
+        """By row: the states by which an interleaving comes that can be completed."""
+        ahead = self._reached(self._free(), 0, 1)
+        found = [0] * len(ahead)
+        below = 1 << (self._columns - 1)
+        for i in reversed(range(len(ahead))):
+            entered = below & ahead[i]
+            if not self._inner[i]:
+                turned = _filled(_turned(entered, self._columns), _turned(ahead[i], self._columns))
+                entered = _turned(turned, self._columns)
+            found[i] = entered
+            below = entered & self._still
+        return found
 
-    def way(self, *through: tuple[State, State]) -> list[State] | None:
-        """A way from beginning to end that comes, one after the other, by a state in each of some rectangles.
+    def _free(self) -> list[int]:
+        """By row: the states in which no lock is held by both."""
+        everywhere = (1 << self._columns) - 1
+        holding = _columns_of_locks(self.other)
+        rows = []
+        for held in _held(self.one):
+            taken = 0
+            for lock in held:
+                taken |= holding.get(lock, 0)
+            rows.append(everywhere & ~taken)
+        return rows
 
-        A rectangle is given by its two corners.
+    def _reached(self, allowed: Sequence[int], start: int, entered: int) -> list[int]:
+        """By row, from `start` on: the allowed states that are reached from some of that row."""
+        rows = []
+        for i in range(start, len(allowed)):
+            entered &= allowed[i]
+            if not self._inner[i]:
+                entered = _filled(entered, allowed[i])
+            rows.append(entered)
+            entered &= self._still
+        return rows
+
+    def is_possible(self, tear: Tear) -> bool:
+        """Whether an interleaving has the first access before `into` of the other unit, and `out` before the last one.
+
+        On the way from where the first access is done, and `into` not, the other unit must get beyond `out` in time. It
+        gets further the later it is, since every legal state is on a way to the end.
         """
-        rows, columns = len(self.one) + 1, len(self.other) + 1
-        mine, others = self._inner
-        goal = len(through)
-        stage = [[-1] * columns for _ in range(rows)]
-        for i in range(rows):
-            for j in range(columns):
-                if not self.legal[i][j]:
-                    continue
-                best = 0 if i == j == 0 else -1
-                if i and not others[j]:
-                    best = max(best, stage[i - 1][j])
-                if j and not mine[i]:
-                    best = max(best, stage[i][j - 1])
-                while 0 <= best < goal and _is_inside((i, j), through[best]):
-                    best += 1
-                stage[i][j] = best
-        if stage[-1][-1] < goal:
-            return None
-        return _traced_back(stage, self._inner)
+        key = tear.first, tear.into
+        if key not in self._furthest:
+            self._tick()
+            start = tear.first + 1
+            entered = self.legal[start] & _low(tear.into)
+            self._furthest[key] = [row.bit_length() for row in self._reached(self.legal, start, entered)]
+        return self._furthest[key][tear.last - tear.first - 1] > tear.out + 1
 
-    def tear(self, first: int, last: int, into: int, out: int) -> list[State] | None:
-        """A way on which the first access comes before `into` of the other unit, and `out` before the last one."""
-        rows, columns = len(self.one), len(self.other)
-        before_into = ((first + 1, 0), (rows, into))
-        before_last = ((0, out + 1), (last, columns))
-        found = self.way(before_into, before_last)
-        return found if found is not None else self.way(before_last, before_into)
+    def tear(self, tear: Tear) -> list[State] | None:
+        """A way of such an interleaving."""
+        if not self.is_possible(tear):
+            return None
+        first, last, into, out = tear
+        allowed = [
+            row & _low(into) if i <= first else row & ~_low(out) if i > last else row
+            for i, row in enumerate(self.legal)
+        ]
+        return self._traced_back(self._reached(allowed, 0, 1))
+
+    def _traced_back(self, reached: list[int]) -> list[State]:
+        """A way from beginning to end through what is reached, from its end."""
+        i, j = len(self.one), len(self.other)
+        found = [(i, j)]
+        while i or j:
+            if i and self._still >> j & 1 and reached[i - 1] >> j & 1:
+                i -= 1
+            else:
+                j -= 1
+            found.append((i, j))
+        return found[::-1]
 
     def whole(self, first: int, last: int) -> list[State] | None:
         """A way on which the other unit comes as a whole between two steps of this one, as late as it can."""
-        columns = len(self.other)
+        columns, everywhere = len(self.other), (1 << self._columns) - 1
         for at in range(last, first, -1):
-            if not self._inner[0][at] and all(self.legal[at]):
+            if not self._inner[at] and self.legal[at] == everywhere:
                 into = [(i, 0) for i in range(at)]
                 return into + [(at, j) for j in range(columns)] + [(i, columns) for i in range(at, len(self.one) + 1)]
         return None
 
-    def tears(self) -> Iterator[Tear]:
-        """All quadruples of accesses by which a transaction of the first unit could be torn apart, as far as data says.
+    def spans(self) -> Iterator[tuple[int, int]]:
+        """The accesses of one transaction of the first unit, by twos, that others have conflicts with.
 
         Those that are close together come first.
         """
-        partners = [
-            self._partners(step.op, step.target) if step.op <= Op.WRITE and step.inside else [] for step in self.one
+        is_met = [
+            step.op <= Op.WRITE and bool(step.inside and self.partners(step.op, step.target)) for step in self.one
         ]
-        for distance in range(1, len(partners)):
-            for first, ways_in in enumerate(partners[:-distance]):
-                last = first + distance
-                if self.one[first].inside == self.one[last].inside:
-                    for into, out in product(ways_in, partners[last]):
-                        if self._are_allowed(into, out):
-                            yield Tear(first, last, into, out)
+        places = [at for at, is_one in enumerate(is_met) if is_one]
+        spans = ((last - first, first, last) for first, last in combinations(places, 2))
+        for _, first, last in sorted(spans):
+            if self.one[first].inside == self.one[last].inside:
+                yield first, last
 
-    def violation(self) -> tuple[Tear, list[State]] | None:
-        """Some interleaving without a serial order, if there is one."""
-        for tear in self._widest():
-            if (way := self.tear(*tear)) is not None:
-                return tear, way
-        return None
+    def tears(self, first: int, last: int) -> Iterator[Tear]:
+        """The ways in which two accesses could be torn apart, as far as data says."""
+        one, other = self.one[first], self.one[last]
+        for into, out in product(self.partners(one.op, one.target), self.partners(other.op, other.target)):
+            if self._are_allowed(into, out):
+                yield Tear(first, last, into, out)
+
+    def violation(self) -> Tear | None:
+        """A tear of some interleaving without a serial order, if there is one."""
+        return next(filter(self.is_possible, self._widest()), None)
 
     def _widest(self) -> Iterator[Tear]:
         """Of the tears by the same data, those that are possible if any of them is.
@@ -152,18 +175,17 @@ class Grid:
         """
         ends: dict[tuple[int, int, int], tuple[int, int]] = {}
         for at, step in enumerate(self.one):
-            if step.op <= Op.WRITE and step.inside:
+            if step.op <= Op.WRITE and step.inside and self.partners(step.op, step.target):
                 key = step.op, step.target, step.inside
                 ends[key] = ends.get(key, (at, at))[0], at
         for (op, target, inside), (first, _) in ends.items():
+            self._tick()
             for (last_op, last_target, last_inside), (_, last) in ends.items():
                 if inside == last_inside and first < last:
-                    ways_in, ways_out = self._partners(op, target), self._partners(last_op, last_target)
+                    ways_in, ways_out = self.partners(op, target), self.partners(last_op, last_target)
                     yield from (Tear(first, last, *way) for way in self._widest_ways(ways_in, ways_out))
 
     def _widest_ways(self, ways_in: Sequence[int], ways_out: Sequence[int]) -> Iterator[tuple[int, int]]:
-        if not ways_in or not ways_out:
-            return
         if self._are_allowed(ways_in[-1], ways_out[0]):
             yield ways_in[-1], ways_out[0]
             return
@@ -172,9 +194,14 @@ class Grid:
             if allowed:
                 yield allowed[-1], out
 
-    def _partners(self, op: int, target: int) -> list[int]:
+    def partners(self, op: int, target: int) -> list[int]:
         """The places in the other unit of what conflicts with an access."""
-        return [at for at, step in enumerate(self.other) if step.target == target and conflicts(op, step.op)]
+        key = op, target
+        if key not in self._conflicting:
+            self._conflicting[key] = [
+                at for at, step in enumerate(self.other) if step.target == target and conflicts(op, step.op)
+            ]
+        return self._conflicting[key]
 
     def _are_allowed(self, into: int, out: int) -> bool:
         """Whether the other unit comes in and goes out in this order, or does both in one step.
@@ -190,35 +217,45 @@ def conflicts(one: int, other: int) -> bool:
     return one <= Op.WRITE and other <= Op.WRITE and Op.WRITE in (one, other)
 
 
-def _held(steps: Steps) -> list[frozenset[int]]:
+def _held(steps: Steps) -> Iterator[dict[int, None]]:
     """The locks that are held before each step, and after the last one."""
-    held = [frozenset[int]()]
+    held: dict[int, None] = {}
+    yield held
     for step in steps:
         if step.op == Op.ACQUIRE:
-            held.append(held[-1] | {step.target})
+            held[step.target] = None
         elif step.op == Op.RELEASE:
-            held.append(held[-1] - {step.target})
-        else:
-            held.append(held[-1])
-    return held
+            del held[step.target]
+        yield held
 
 
-def _inner(steps: Steps) -> list[bool]:
-    return [*(step.is_joined for step in steps), False]
+def _columns_of_locks(steps: Steps) -> dict[int, int]:
+    """By lock: the states of a unit in which it is held."""
+    found: dict[int, int] = {}
+    since: dict[int, int] = {}
+    for at, step in enumerate(steps):
+        if step.op == Op.ACQUIRE:
+            since[step.target] = at + 1
+        elif step.op == Op.RELEASE:
+            found[step.target] = found.get(step.target, 0) | _low(at) & ~_low(since.pop(step.target) - 1)
+    for lock, start in since.items():
+        found[lock] = found.get(lock, 0) | _low(len(steps)) & ~_low(start - 1)
+    return found
 
 
-def _is_inside(state: State, corners: tuple[State, State]) -> bool:
-    (low, left), (high, right) = corners
-    return low <= state[0] <= high and left <= state[1] <= right
+def _row(bits: Sequence[bool]) -> int:
+    return sum(1 << at for at, bit in enumerate(bits) if bit)
 
 
-def _traced_back(stage: list[list[int]], inner: tuple[list[bool], list[bool]]) -> list[State]:
-    """The way that has come by most, from its end."""
-    mine, others = inner
-    i, j = len(stage) - 1, len(stage[0]) - 1
-    found = [(i, j)]
-    while i or j:
-        options = [*([(i - 1, j)] if i and not others[j] else []), *([(i, j - 1)] if j and not mine[i] else [])]
-        i, j = max(options, key=lambda state: stage[state[0]][state[1]])
-        found.append((i, j))
-    return found[::-1]
+def _low(last: int) -> int:
+    """The states up to one."""
+    return (1 << (last + 1)) - 1
+
+
+def _filled(seeds: int, allowed: int) -> int:
+    """What is reached from some allowed states by moving up through allowed ones: the carry of a sum does just that."""
+    return ((allowed + seeds) ^ allowed | seeds) & allowed
+
+
+def _turned(row: int, columns: int) -> int:
+    return int(f"{row:0{columns}b}"[::-1], 2)

@@ -3,52 +3,51 @@
 Paper: Wang and Stoller, PPoPP 2006 (commit-node-2006), section 6.1, as a baseline: a transaction is atomic if it is of
 the form (R + Acq A* Rel)* N? (L + Acq A* Rel)*. An acquire moves right (R), a release left (L); an access of data that
 somebody writes moves both ways if every access of it that may run in parallel is under a lock that is held here, too,
-and otherwise not at all (N). Locks of one thread only, and lock blocks without shared data, are none.
+not necessarily the same one for all of these (multi-lockset), and otherwise not at all (N). Locks of one thread only,
+and lock blocks without shared data, are none.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from atomsan.predictors.forest import both
 from atomsan.trace.events import Op
 
 if TYPE_CHECKING:
     from collections.abc import Set
 
     from atomsan.predictors.commit_node import ForestAnalysis
-    from atomsan.predictors.units import Shape, Steps
+    from atomsan.predictors.meetings import Meetings
+    from atomsan.predictors.units import Steps
 
 
-def reducible(forest: ForestAnalysis, shapes: list[Shape]) -> dict[int, bool]:
-    """By shape: whether it is of that form. `forest` is the conflict-forest, which knows who meets whom."""
+def is_reducible(forest: ForestAnalysis, meetings: Meetings) -> bool:
+    """Whether all transactions are of that form. `forest` is the conflict-forest, which knows who meets whom.
+
+    What does not move in one shape of a form, or is shared, counts for all of them.
+    """
     racing = _racing(forest)
-    shared = _shared_locks(shapes)
-    return {shape.number: _is_reducible(shape.steps, racing.get(shape.number, frozenset()), shared) for shape in shapes}
+    shared = meetings.shared_locks()
+    return all(
+        _is_reducible(form.steps, racing.get(form.number, frozenset()), shared.get(form.number, frozenset()))
+        for form in meetings.forms
+        if form.is_transaction
+    )
 
 
 def _racing(forest: ForestAnalysis) -> dict[int, set[int]]:
-    """By shape: the places of the accesses that do not move."""
+    """By form: the places of the accesses that do not move."""
     found: dict[int, set[int]] = {}
-    for pair in forest.pairs:
-        one, other = forest.tree(pair.one), forest.tree(pair.other)
-        for location, accesses in one.by_location.items():
-            for first in accesses:
-                for second in other.by_location.get(location, ()):
-                    if one.locks(first).keys().isdisjoint(other.locks(second)):
-                        found.setdefault(pair.one.number, set()).add(first.first)
-                        found.setdefault(pair.other.number, set()).add(second.first)
+    for case in forest.cases:
+        one, other = case.one, case.other
+        locks = case.overlap.locks
+        for first, second in both(one.tree, other.tree, case.overlap):
+            held = other.tree.locks(second)
+            if not any(locks.get(lock) in held for lock in one.tree.locks(first)):
+                found.setdefault(one.number, set()).add(first.first)
+                found.setdefault(other.number, set()).add(second.first)
     return found
-
-
-def _shared_locks(shapes: list[Shape]) -> set[int]:
-    """The locks that several threads take."""
-    users: dict[int, set[int]] = {}
-    for shape in shapes:
-        threads = shape.occurrences.keys()
-        for step in shape.steps:
-            if step.op == Op.ACQUIRE:
-                users.setdefault(step.target, set()).update(threads)
-    return {lock for lock, threads in users.items() if len(threads) > 1}
 
 
 def _is_reducible(steps: Steps, racing: Set[int], shared: Set[int]) -> bool:

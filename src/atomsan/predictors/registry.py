@@ -15,7 +15,7 @@ class Predictor(NamedTuple):
     paper: str = "commit-node-2006"
 
 
-_COST = "follows the pairs of shapes of units that meet"
+_COST = "follows the pairs of forms of units that meet"
 
 PREDICTORS: dict[str, Predictor] = {
     predictor.name: predictor
@@ -37,6 +37,12 @@ PREDICTORS: dict[str, Predictor] = {
             "every interleaving of the run is conflict-serializable",
             "proves it by movers, or proves nothing: a baseline",
             _COST,
+        ),
+        Predictor(
+            "blocks",
+            "every interleaving of the run is conflict-serializable",
+            "refutes it by two units and their interleaving, or proves it for two units: a baseline",
+            "follows the pairs of accesses of units that meet",
         ),
     )
 }

@@ -8,7 +8,7 @@ of the one is tried against itself, done by the thread of the other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -25,7 +25,7 @@ MOST_OTHERS = 32
 MOST_OCCURRENCES = 8
 
 
-def stand_ins(shapes: list[Shape], order: Order, history: History, tick: Callable[[], None]) -> Iterator[Pair]:
+def stand_ins(shapes: Sequence[Shape], order: Order, history: History, tick: Callable[[], None]) -> Iterator[Pair]:
     """Pairs of a unit with the same unit, done by another thread."""
     alike: dict[tuple[tuple[int, ...], int, int], list[Shape]] = {}
     for shape in shapes:
@@ -40,7 +40,7 @@ def stand_ins(shapes: list[Shape], order: Order, history: History, tick: Callabl
                 yield from _of_shape(one, group, used, order, history)
 
 
-def _used(shapes: list[Shape]) -> dict[int, set[int]]:
+def _used(shapes: Sequence[Shape]) -> dict[int, set[int]]:
     """By thread: the locations that it accesses."""
     used: dict[int, set[int]] = {}
     for shape in shapes:

@@ -58,6 +58,7 @@ class Tree:
                 is_write = step.op == Op.WRITE
                 nodes.append(TreeNode(number, at, at, blocks, location=step.target, is_write=is_write))
         self.nodes = nodes
+        self._locks: dict[int, dict[int, TreeNode]] = {}
         self.accesses = [node for node in nodes if node.location is not None]
 
     @cached_property
@@ -69,7 +70,10 @@ class Tree:
 
     def locks(self, access: TreeNode) -> dict[int, TreeNode]:
         """The locks held at an access, with the outermost block of each, the outermost first."""
-        return {self.nodes[block].lock or 0: self.nodes[block] for block in access.blocks}
+        if access.number not in self._locks:
+            blocks = (self.nodes[block] for block in access.blocks)
+            self._locks[access.number] = {block.lock or 0: block for block in blocks}
+        return self._locks[access.number]
 
     def is_written_before(self, access: TreeNode, block: TreeNode) -> bool:
         """Whether its location is written in a block before an access in it."""

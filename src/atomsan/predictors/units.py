@@ -6,21 +6,24 @@ run in parallel (`order.py`); a transaction that is cut so is several units.
 
 Of a unit, the accesses of shared data are kept, with the locks around them: of the same accesses or lock blocks in one
 block only the first two, since more of them can be torn apart only where these can. In recorded programs, where judging
-goes by sites, those at different sites are not the same. Units that do the same to the same data are one `Shape`.
+goes by sites, those at different sites are not the same. Units that do the same to the same data are one `Shape`;
+shapes that differ only in the data are of one `Form`. `engines/_units.pyx` has the loop.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple, overload
 
-from atomsan.checkers.flattening import NOTHING
+import numpy as np
+
 from atomsan.checkers.results import NO_REGION, Step
+from atomsan.predictors.engines._units import UnitTable
+from atomsan.predictors.tree import Tree
 from atomsan.trace.events import Op
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from atomsan.checkers.flattening import FlatBatch
@@ -28,11 +31,10 @@ if TYPE_CHECKING:
     from atomsan.predictors.lock_order import LockOrder
     from atomsan.predictors.order import Order
 
-KEPT_ALIKE = 2
 # Of longer runs the sequence of units is not kept: without it, no cycles of more than two can be looked for.
 MOST_IN_SEQUENCE = 1_500
 
-_ORDERS = frozenset({Op.FORK, Op.JOIN, Op.POST, Op.TAKE})
+_JOINED = 0x100
 
 
 class UnitStep(NamedTuple):
@@ -64,21 +66,72 @@ class Occurrence(NamedTuple):
     """The thread that did this in the run, if it was another one (`stand_ins.py`)."""
 
 
-@dataclass(eq=False)
-class Shape:
-    """Units that do the same to the same data."""
+class Form:
+    """What units do, whatever they do it to: locations and locks are numbered from 0, in the order of their first use.
 
-    number: int
-    regions: tuple[int, ...]
-    """Of its transactions: more than one if a lock block is around them."""
-    steps: Steps
-    occurrences: dict[int, list[Occurrence]] = field(default_factory=dict)
-    """By thread: the first in each of its periods."""
-    count: int = 0
+    Such a number is a *slot*; those of locks come behind those of locations.
+    """
+
+    def __init__(self, number: int, key: bytes, locations: int, locks: int) -> None:
+        words = np.frombuffer(key, np.uint32).tolist()
+        start = 1 + words[0]
+        self.number = number
+        self.locations, self.locks = locations, locks
+        self.regions: tuple[int, ...] = tuple(words[1:start])
+        """Of its transactions: more than one if a lock block is around them."""
+        self.steps: Steps = tuple(
+            UnitStep(what & 0xFF, slot, site, inside, bool(what & _JOINED))
+            for what, slot, site, inside in zip(*(words[start + at :: 4] for at in range(4)), strict=True)
+        )
+
+    @property
+    def slots(self) -> int:
+        return self.locations + self.locks
 
     @property
     def is_transaction(self) -> bool:
         return bool(self.regions)
+
+    @cached_property
+    def tree(self) -> Tree:
+        return Tree(self.steps)
+
+
+class Shape:
+    """Units that do the same to the same data: a form, and the data in the order of its slots."""
+
+    def __init__(self, number: int, table: UnitTable, form_of: Callable[[int], Form]) -> None:
+        self.number = number
+        form, self.count, self.locations, self.locks = table.shape_of_number(number)
+        """How many units there are, and what they use."""
+        self.form = form_of(form)
+        self._table = table
+
+    @property
+    def regions(self) -> tuple[int, ...]:
+        return self.form.regions
+
+    @property
+    def is_transaction(self) -> bool:
+        return self.form.is_transaction
+
+    @cached_property
+    def steps(self) -> Steps:
+        locations, locks = self.locations, self.locks
+        return tuple(
+            step._replace(target=(locations if step.op <= Op.WRITE else locks)[step.target]) for step in self.form.steps
+        )
+
+    @cached_property
+    def occurrences(self) -> dict[int, list[Occurrence]]:
+        """By thread: the first in each of its periods."""
+        found: dict[int, list[Occurrence]] = {}
+        for row in self._table.occurrences_of(self.number, len(self.form.steps)):
+            found.setdefault(row[0], []).append(Occurrence(*row))
+        return found
+
+    def occurrence(self, thread: int, period: int) -> Occurrence:
+        return next(unit for unit in self.occurrences[thread] if unit.period == period)
 
     def step(self, unit: Occurrence, at: int, edge: Edge, position: int | None = None) -> Step:
         """A step of a unit, for a witness."""
@@ -110,12 +163,44 @@ class OrderEvent(NamedTuple):
     target: int
 
 
+class _Told(NamedTuple):
+    """An executed unit, of which the shape is known by its number."""
+
+    shape: int
+    unit: Occurrence
+
+
+class ShapeList(Sequence[Shape]):
+    """All shapes, each made when it is asked for."""
+
+    def __init__(self, table: UnitTable, form_of: Callable[[int], Form]) -> None:
+        self._table = table
+        self._form_of = form_of
+        self._known: dict[int, Shape] = {}
+
+    def __len__(self) -> int:
+        return self._table.shape_count
+
+    @overload
+    def __getitem__(self, index: int) -> Shape: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Shape]: ...
+    def __getitem__(self, index: int | slice) -> Shape | list[Shape]:
+        if isinstance(index, slice):
+            return [self[at] for at in range(*index.indices(len(self)))]
+        if not 0 <= index < len(self):
+            raise IndexError(index)
+        if index not in self._known:
+            self._known[index] = Shape(index, self._table, self._form_of)
+        return self._known[index]
+
+
 class UnitReader:
     """One pass. Feed it the flattened batches of a trace.
 
     `shared` says which locations count, `is_loop` which locks are loops: a loop excludes, as a lock does, but nobody
     waits for it while holding another. Of a recorded program, `is_call` says of a site whether one call of a built-in
-    operation is there, which accesses all it does in one step.
+    operation is there, which accesses all it does in one step. `tick` is called between the steps of the work.
     """
 
     def __init__(
@@ -125,205 +210,102 @@ class UnitReader:
         is_call: Callable[[int], bool] | None,
         order: Order,
         locks: LockOrder,
+        tick: Callable[[], None] = lambda: None,
     ) -> None:
-        self._shared = shared
-        self._is_loop = is_loop
-        self._is_call = is_call
+        self._shared = shared.view(np.uint8)
+        self._loops = _Marks(is_loop)
+        self._calls = None if is_call is None else _Marks(is_call)
         self._order = order
-        self._locks = locks
-        self._threads: dict[int, _Thread] = {}
-        self._shapes: dict[tuple[tuple[int, ...], Steps], Shape] = {}
-        self.sequence: dict[int, list[Executed | OrderEvent]] = {}
-        """By thread: its units and what orders it, one after the other; not all of them, if it `is_cut_short`."""
-        self.is_cut_short = False
+        self._tick = tick
+        self._sequence: dict[int, list[_Told | OrderEvent]] = {}
         self._length = 0
+        self._forms: list[Form] = []
         self.cut: set[tuple[int, int]] = set()
         """The transactions that an order of threads cuts in pieces: thread and number."""
-        self.is_nested = True
-        """Whether locks were always released in the reverse order of their acquires."""
-        self.units = 0
-        self.transactions = 0
-
-    @property
-    def shapes(self) -> list[Shape]:
-        return list(self._shapes.values())
+        self.table = UnitTable(
+            by_site=is_call is not None,
+            order=self._add_order,
+            waits=locks.add,
+            executed=self._add_unit,
+            cut=lambda thread, transaction: self.cut.add((thread, transaction)),
+            tick=tick,
+        )
+        self.shapes = ShapeList(self.table, lambda number: self.forms[number])
 
     def feed(self, batch: FlatBatch) -> None:
-        shared = self._shared
-        columns = (batch.op, batch.original, batch.thread, batch.target, batch.site)
-        rows = zip(*(column.tolist() for column in columns), strict=True)
-        for event, (op, original, number, target, site) in enumerate(rows, batch.first):
-            if op <= Op.WRITE and not shared[target]:
-                continue
-            thread = self._threads.get(number)
-            if thread is None:
-                thread = self._threads[number] = _Thread(number, by_site=self._is_call is not None)
-            if op == NOTHING and original in (Op.ACQUIRE, Op.RELEASE) and self._is_loop(target):
-                op = original
-            if op <= Op.WRITE:
-                thread.access(
-                    UnitStep(op, target, site, thread.inside),
-                    event,
-                    is_call=bool(self._is_call and self._is_call(site)),
-                )
-            elif op == Op.ACQUIRE:
-                if not self._is_loop(target):
-                    self._locks.add(number, thread.period, list(thread.held), target, event, site)
-                thread.acquire(target, event)
-            elif op == Op.RELEASE:
-                self.is_nested &= thread.release(target, event)
-            elif op == Op.BEGIN:
-                self.transactions += 1
-                thread.begin(target)
-            elif op == Op.END:
-                thread.is_inside = False
-            elif op in _ORDERS:
-                if thread.is_busy and thread.transaction:
-                    self.cut.add((number, thread.transaction))
-                self._close(thread)
-                thread.period = self._order.add(number, op, target)
-                self._append(number, OrderEvent(op, target))
-            if op > Op.WRITE:
-                thread.end_call()
-            if not thread.is_busy:
-                self._close(thread)
+        loops = self._loops.known(batch.locks)
+        calls = _NO_MARKS
+        if self._calls is not None:
+            sites = batch.site[batch.site != np.uint32(0xFFFFFFFF)]
+            calls = self._calls.known(int(sites.max()) + 1 if len(sites) else 0)
+        self.table.feed(batch, self._shared, loops, calls)
 
     def finish(self) -> None:
-        for thread in self._threads.values():
-            self._close(thread)
+        self.table.finish()
 
-    def _close(self, thread: _Thread) -> None:
-        """The unit of a thread ends. If it is still busy, what follows is another one."""
-        steps, events = thread.take()
-        if any(step.op <= Op.WRITE for step in steps):
-            self.units += 1
-            key = tuple(thread.regions), steps
-            shape = self._shapes.get(key)
-            if shape is None:
-                shape = self._shapes[key] = Shape(len(self._shapes), *key)
-            shape.count += 1
-            unit = Occurrence(thread.number, thread.period, thread.transaction, events)
-            known = shape.occurrences.setdefault(thread.number, [])
-            if not known or known[-1].period != thread.period:
-                known.append(unit)
-            self._append(thread.number, Executed(shape, unit))
-        if not thread.is_busy:
-            thread.transaction, thread.regions = 0, []
+    @property
+    def forms(self) -> list[Form]:
+        """Those that are known so far."""
+        keys, known = self.table.form_keys, self._forms
+        if len(known) < len(keys):
+            sizes = self.table.form_sizes
+            known += [Form(number, keys[number], *sizes[number]) for number in range(len(known), len(keys))]
+        return known
 
-    def _append(self, thread: int, what: Executed | OrderEvent) -> None:
-        if self._length < MOST_IN_SEQUENCE:
-            self.sequence.setdefault(thread, []).append(what)
-        else:
-            self.is_cut_short = True
+    @property
+    def units(self) -> int:
+        return self.table.units
+
+    @property
+    def transactions(self) -> int:
+        return self.table.transactions
+
+    @property
+    def is_nested(self) -> bool:
+        """Whether locks were always released in the reverse order of their acquires."""
+        return self.table.is_nested
+
+    @property
+    def is_cut_short(self) -> bool:
+        return self._length > MOST_IN_SEQUENCE
+
+    @property
+    def sequence(self) -> dict[int, list[Executed | OrderEvent]]:
+        """By thread: its units and what orders it, one after the other; not all of them, if it `is_cut_short`."""
+        return {
+            thread: [Executed(self.shapes[one.shape], one.unit) if isinstance(one, _Told) else one for one in sequence]
+            for thread, sequence in self._sequence.items()
+        }
+
+    def _add_order(self, thread: int, op: int, target: int) -> int:
+        self._tick()
+        self._append(thread, OrderEvent(op, target))
+        return self._order.add(thread, op, target)
+
+    def _add_unit(self, thread: int, shape: int, period: int, transaction: int, events: tuple[int, ...]) -> None:
+        self._append(thread, _Told(shape, Occurrence(thread, period, transaction, events)))
+
+    def _append(self, thread: int, what: _Told | OrderEvent) -> None:
         self._length += 1
-
-
-class _Thread:
-    """What a thread has done since its unit began."""
-
-    def __init__(self, number: int, *, by_site: bool) -> None:
-        self.number = number
-        self._by_site = by_site
-        self.period = 0
-        self.is_inside = False
-        self.transaction = 0
-        """The number of the first transaction of the unit; 0 if it has none."""
-        self.regions: list[int] = []
-        self.held: dict[int, int] = {}
-        """The locks that it holds, in the order of their acquires, and where in its steps these are."""
-        self._begun = 0
-        self._steps: list[UnitStep] = []
-        self._events: list[int] = []
-        self._call_site = -1
-        self._called: set[tuple[int, int, int]] = set()
-        """What the call that is at work has accessed, and where that is."""
-        self._alike: dict[tuple[int, object], int] = {}
-        """How often something was done in a lock block, which is known by the place of its acquire."""
-
-    @property
-    def is_busy(self) -> bool:
-        return self.is_inside or bool(self.held)
-
-    @property
-    def inside(self) -> int:
-        return self._begun - self.transaction + 1 if self.is_inside else 0
-
-    def begin(self, region: int) -> None:
-        self.is_inside = True
-        self._begun += 1
-        self.regions.append(region)
-        if not self.transaction:
-            self.transaction = self._begun
-
-    def access(self, step: UnitStep, event: int, *, is_call: bool) -> None:
-        # a call accesses a location once, so what comes again is another call
-        what = step.op, step.target, step.inside
-        if not is_call or step.site != self._call_site or what in self._called:
-            self.end_call()
-        is_joined = self._call_site == step.site
-        if is_call:
-            self._call_site = step.site
-            self._called.add(what)
-        if self._is_new(step if self._by_site else what):
-            self._add(step._replace(is_joined=is_joined), event)
+        if self._length <= MOST_IN_SEQUENCE:
+            self._sequence.setdefault(thread, []).append(what)
         else:
-            self.end_call()
-
-    def end_call(self) -> None:
-        self._call_site = -1
-        self._called.clear()
-
-    def acquire(self, lock: int, event: int) -> None:
-        self.held[lock] = len(self._steps)
-        self._add(UnitStep(Op.ACQUIRE, lock, 0), event)
-
-    def release(self, lock: int, event: int) -> bool:
-        """Whether it is the lock that was acquired last."""
-        is_innermost = next(reversed(self.held), None) == lock
-        start = self.held.pop(lock)
-        self._add(UnitStep(Op.RELEASE, lock, 0), event)
-        block = tuple(self._steps[start:])
-        if is_innermost and _is_closed(block) and not self._is_new(self._alike_block(block)):
-            del self._steps[start:]
-            del self._events[start:]
-        return is_innermost
-
-    def _alike_block(self, steps: Steps) -> object:
-        return steps if self._by_site else tuple((step.op, step.target, step.inside) for step in steps)
-
-    def _is_new(self, what: object) -> bool:
-        """Whether there is not enough of the same in the innermost lock block."""
-        key = next(reversed(self.held.values()), -1), what
-        alike = self._alike.get(key, 0)
-        self._alike[key] = alike + 1
-        return alike < KEPT_ALIKE
-
-    def _add(self, step: UnitStep, event: int) -> None:
-        self._steps.append(step)
-        self._events.append(event)
-
-    def take(self) -> tuple[Steps, tuple[int, ...]]:
-        """The steps of the unit and their events. Locks that are still held are so from the beginning of the next."""
-        steps, events = tuple(self._steps), tuple(self._events)
-        held = [(self._steps[at], self._events[at]) for at in self.held.values()]
-        self._steps, self._events = [step for step, _ in held], [event for _, event in held]
-        self.held = {step.target: at for at, step in enumerate(self._steps)}
-        self._alike.clear()
-        if held:
-            # to others they are released where the unit ends
-            steps += tuple(UnitStep(Op.RELEASE, step.target, 0) for step, _ in reversed(held))
-            events += tuple(events[-1:] * len(held))
-        return steps, events
+            self.table.stop_telling()
 
 
-def _is_closed(steps: Steps) -> bool:
-    """Whether every lock that is released was acquired in these steps, and the other way round."""
-    held: set[int] = set()
-    for step in steps:
-        if step.op == Op.ACQUIRE:
-            held.add(step.target)
-        elif step.op == Op.RELEASE:
-            if step.target not in held:
-                return False
-            held.remove(step.target)
-    return not held
+class _Marks:
+    """By number: whether something is so, asked once."""
+
+    def __init__(self, is_so: Callable[[int], bool]) -> None:
+        self._is_so = is_so
+        self._known = _NO_MARKS
+
+    def known(self, count: int) -> NDArray[np.uint8]:
+        """Of at least so many."""
+        if count > len(self._known):
+            more = [self._is_so(number) for number in range(len(self._known), count)]
+            self._known = np.concatenate([self._known, np.array(more, np.uint8)])
+        return self._known
+
+
+_NO_MARKS = np.zeros(0, np.uint8)

@@ -14,16 +14,16 @@ from atomsan.trace.events import NO_SITE, Op
 
 if TYPE_CHECKING:
     from atomsan.checkers.results import Step
-    from atomsan.predictors.commit_node import Pair, StandIn, Torn
+    from atomsan.predictors.commit_node import Case, Pair, StandIn, Torn
     from atomsan.predictors.pairs import State, Tear
     from atomsan.predictors.replay import Replay
     from atomsan.predictors.units import UnitStep
 
 # So many ways to tear a pair of units apart are looked at, those of accesses that are close together first; of one
-# kind, so many are tried; and all of them go through so many states at most.
+# kind, so many are tried.
 MOST_TEARS = 20_000
 MOST_OF_A_KIND = 8
-MOST_STATES = 1 << 20
+SPANS_IN_A_TICK = 1_000
 
 Kind = tuple[object, ...]
 
@@ -51,17 +51,18 @@ def predictions(pairs: Iterable[Pair], tick: Callable[[], None], replay: Replay 
     """
     kinds = _Kinds(replay, tick)
     for pair in pairs:
-        for torn in torn_by(pair):
+        for torn in torn_by(pair, tick):
             if torn.shape.is_transaction and not torn.grid.is_too_large:
                 yield from kinds.of_pair(torn, pair.stand_in)
     yield from kinds.doubtful.values()
 
 
-def races(pairs: Sequence[Pair]) -> Iterator[tuple[Step, Step]]:
+def races(cases: Sequence[Case]) -> Iterator[tuple[Step, Step]]:
     """Two accesses that may happen in parallel, without a common lock: those that are communication nodes."""
-    for pair in pairs:
-        for edge in pair.edges:
-            if edge.one.location is not None:
+    for case in cases:
+        racing = [edge for edge in case.edges if edge.one.location is not None]
+        for pair in case.pairs if racing else ():
+            for edge in racing:
                 one, other = edge.one.first, edge.other.first
                 kind = _edge(pair.one.steps[one].op, pair.other.steps[other].op)
                 yield pair.one.step(pair.unit, one, kind), pair.other.step(pair.other_unit, other, kind)
@@ -80,25 +81,23 @@ class _Kinds:
 
     def of_pair(self, torn: Torn, stand_in: StandIn | None) -> Iterator[Prediction]:
         """If no kind of a pair was found before, there is an example of it, if it can be torn apart at all."""
-        room = max(1, MOST_STATES // torn.grid.states)
         is_found = False
-        for tear in islice(torn.grid.tears(), MOST_TEARS):
+        for tear in islice(_unlike_tears(torn, self._tick), MOST_TEARS):
             ends = {torn.shape.steps[at].target for at in (tear.first, tear.last)}
             if stand_in is not None and not ends <= stand_in.about:
                 continue
             kind = _kind(torn, tear)
             is_found = is_found or kind in self._shown or kind in self.doubtful
-            if kind in self._shown or self._tried[kind] >= MOST_OF_A_KIND or not room:
+            if kind in self._shown or self._tried[kind] >= MOST_OF_A_KIND:
                 continue
             self._tick()
-            room -= 1
             self._tried[kind] += 1
             if (found := self._example(torn, tear)) is not None:
                 is_found = True
                 yield from self._taken(kind, found._replace(stand_in=_acting(torn, stand_in)))
         if not is_found and stand_in is None and (violation := torn.grid.violation()) is not None:
-            tear, way = violation
-            yield from self._taken(_kind(torn, tear), self._of_ways(torn, tear, [way]))
+            way = torn.grid.tear(violation) or []
+            yield from self._taken(_kind(torn, violation), self._of_ways(torn, violation, [way]))
 
     def _taken(self, kind: Kind, found: Prediction) -> Iterator[Prediction]:
         if not found.changes:
@@ -109,7 +108,7 @@ class _Kinds:
             self.doubtful[kind] = found
 
     def _example(self, torn: Torn, tear: Tear) -> Prediction | None:
-        ways = [way for way in (torn.grid.whole(tear.first, tear.last), torn.grid.tear(*tear)) if way is not None]
+        ways = [way for way in (torn.grid.whole(tear.first, tear.last), torn.grid.tear(tear)) if way is not None]
         return self._of_ways(torn, tear, ways) if ways else None
 
     def _of_ways(self, torn: Torn, tear: Tear, ways: Sequence[list[State]]) -> Prediction:
@@ -129,6 +128,27 @@ def _acting(torn: Torn, stand_in: StandIn | None) -> Acting | None:
     return Acting(
         unit.thread, done_by.thread, Change(events[0], read.site, unit.thread, events[1], step.site, is_refuted=False)
     )
+
+
+def _unlike_tears(torn: Torn, tick: Callable[[], None]) -> Iterator[Tear]:
+    """The tears of accesses that are close together first; of those at the same places, not more than are tried."""
+    grid = torn.grid
+    own, others = ([_place(step) for step in steps] for steps in (grid.one, grid.other))
+    met: dict[tuple[int, int], frozenset[_Place]] = {}
+    for step in grid.one:
+        key = step.op, step.target
+        if key not in met:
+            met[key] = frozenset(others[at] for at in grid.partners(*key))
+    seen: Counter[object] = Counter()
+    for at, (first, last) in enumerate(grid.spans()):
+        if not at % SPANS_IN_A_TICK:
+            tick()
+        one, other = grid.one[first], grid.one[last]
+        ways_in, ways_out = met[one.op, one.target], met[other.op, other.target]
+        alike = own[first], own[last], one.target == other.target, ways_in, ways_out
+        seen[alike] += 1
+        if seen[alike] <= MOST_OF_A_KIND:
+            yield from grid.tears(first, last)
 
 
 class _Place(NamedTuple):

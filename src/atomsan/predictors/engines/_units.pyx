@@ -1,0 +1,519 @@
+# cython: language_level=3, freethreading_compatible=True
+"""Divides events into units, and names the shape of each: the loop of `predictors/units.py`.
+
+A *form* is what a unit does, with locations and locks numbered by first use; a *shape* is a form on certain locations and
+locks. Things of one unit are compared by hashes of 64 bits to find what is done again.
+"""
+
+from cpython.bytes cimport PyBytes_FromStringAndSize
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport free
+from libc.string cimport memcmp, memcpy
+
+from atomsan.predictors.engines._mixing cimport mixed
+from atomsan.trace._hashing cimport Map, NOT_FOUND, found, free_map, put
+from atomsan.trace._memory cimport ensure_room, out_of_memory
+from atomsan.trace._ops cimport ACQUIRE, BEGIN, END, FORK, JOIN, NOTHING, POST, READ, RELEASE, TAKE, WRITE
+
+import numpy as np
+
+cdef enum:
+    NONE = 0xFFFFFFFF
+    JOINED = 0x100        # of the same call as the step before
+    KEPT_ALIKE = 2
+    EVENTS_IN_A_TICK = 1 << 17
+
+cdef struct StepRow:
+    uint32_t what         # operation, and JOINED
+    uint32_t target
+    uint32_t site
+    uint32_t inside
+
+cdef struct Held:
+    uint32_t lock
+    uint32_t site         # of its acquire
+    uint64_t event
+    uint32_t start        # where in the steps its acquire is
+    uint32_t serial       # of its block in the unit, from 1
+    uint32_t accesses     # how many the unit had then
+    bint is_closed        # no lock that was acquired before is released in its block
+
+cdef struct ThreadRow:
+    bint is_known
+    bint is_inside
+    uint32_t period
+    uint32_t transaction  # the first one of the unit; 0: it has none
+    uint32_t begun
+    uint32_t serial
+    uint32_t accesses
+    uint32_t call_site
+    uint32_t *regions
+    size_t region_count, region_room
+    Held *held
+    size_t held_count, held_room
+    StepRow *steps
+    size_t step_count, step_room
+    uint64_t *events
+    size_t event_room
+    Map called            # what the call that is at work has accessed
+    Map alike             # how often something was done in a block of the unit
+
+cdef struct ShapeRow:
+    uint32_t form
+    uint32_t count
+    uint32_t first        # occurrence, plus 1
+    uint32_t last
+    uint64_t entities     # where its locations, then its locks begin
+
+cdef struct OccurrenceRow:
+    uint32_t shape
+    uint32_t thread
+    uint32_t period
+    uint32_t transaction
+    uint32_t next         # of the same shape, plus 1
+    uint64_t events
+
+
+cdef class UnitTable:
+    """Feed it flattened events; it calls `order`, `waits`, `executed` and `cut` with what it does not keep itself.
+
+    `by_site`: what is done at another site is not the same.
+    """
+
+    cdef ThreadRow *threads
+    cdef size_t thread_room
+    cdef ShapeRow *shapes
+    cdef size_t shape_room
+    cdef readonly uint32_t shape_count
+    cdef uint32_t *entities
+    cdef size_t entity_count, entity_room
+    cdef OccurrenceRow *occurrences
+    cdef size_t occurrence_room
+    cdef uint32_t occurrence_count
+    cdef uint64_t *events
+    cdef size_t event_count, event_room
+    cdef Map shape_of, last_of, waits_seen
+    cdef uint32_t *location_mark
+    cdef uint32_t *location_slot
+    cdef size_t location_room, location_slot_room
+    cdef uint32_t *lock_mark
+    cdef uint32_t *lock_slot
+    cdef size_t lock_room, lock_slot_room
+    cdef uint32_t *key
+    cdef size_t key_room
+    cdef uint32_t *used
+    cdef size_t used_room
+    cdef uint32_t mark
+    cdef bint by_site
+    cdef dict form_numbers
+    cdef readonly list form_keys
+    cdef readonly list form_sizes
+    cdef readonly uint64_t units
+    cdef readonly uint64_t transactions
+    cdef readonly bint is_nested
+    cdef object order, waits, executed, cut, tick
+
+    def __cinit__(self, *, bint by_site, order, waits, executed, cut, tick):
+        self.by_site = by_site
+        self.order, self.waits, self.executed, self.cut, self.tick = order, waits, executed, cut, tick
+        self.form_numbers, self.form_keys, self.form_sizes = {}, [], []
+        self.is_nested = True
+
+    def __dealloc__(self):
+        cdef size_t t
+        for t in range(self.thread_room):
+            free(self.threads[t].regions)
+            free(self.threads[t].held)
+            free(self.threads[t].steps)
+            free(self.threads[t].events)
+            free_map(&self.threads[t].called)
+            free_map(&self.threads[t].alike)
+        free(self.threads)
+        free(self.shapes)
+        free(self.entities)
+        free(self.occurrences)
+        free(self.events)
+        free_map(&self.shape_of)
+        free_map(&self.last_of)
+        free_map(&self.waits_seen)
+        free(self.location_mark)
+        free(self.location_slot)
+        free(self.lock_mark)
+        free(self.lock_slot)
+        free(self.key)
+        free(self.used)
+
+    def feed(self, batch, const uint8_t[::1] shared, const uint8_t[::1] loops, const uint8_t[::1] calls):
+        """Take a flattened batch.
+
+        By number: `shared` locations, locks that are `loops`, and sites of `calls`; what is not in these is none.
+        """
+        cdef const uint32_t[::1] thread_view = batch.thread, target_view = batch.target, site_view = batch.site
+        cdef const uint8_t[::1] op_view = batch.op, original_view = batch.original
+        cdef uint64_t first = batch.first
+        cdef size_t i, count = op_view.shape[0]
+        cdef uint32_t target, site
+        cdef uint8_t op
+        cdef bint is_loop
+        cdef ThreadRow *thread
+        ensure_room(<void **> &self.threads, &self.thread_room, batch.threads, sizeof(ThreadRow))
+        ensure_room(<void **> &self.location_mark, &self.location_room, batch.locations, sizeof(uint32_t))
+        ensure_room(<void **> &self.location_slot, &self.location_slot_room, batch.locations, sizeof(uint32_t))
+        ensure_room(<void **> &self.lock_mark, &self.lock_room, batch.locks, sizeof(uint32_t))
+        ensure_room(<void **> &self.lock_slot, &self.lock_slot_room, batch.locks, sizeof(uint32_t))
+        for i in range(count):
+            if i % EVENTS_IN_A_TICK == 0:
+                self.tick()
+            op, target, site = op_view[i], target_view[i], site_view[i]
+            if op <= WRITE and not (target < <size_t> shared.shape[0] and shared[target]):
+                continue
+            thread = &self.threads[thread_view[i]]
+            if not thread.is_known:
+                thread.is_known, thread.call_site = True, NONE
+            if op <= WRITE:
+                self.access(thread, op, target, site, first + i, site < <size_t> calls.shape[0] and calls[site])
+            else:
+                is_loop = False
+                if ACQUIRE <= original_view[i] <= RELEASE:
+                    is_loop = target < <size_t> loops.shape[0] and loops[target]
+                    if op == NOTHING and is_loop:
+                        op = original_view[i]
+                if op == ACQUIRE:
+                    self.acquire(thread, thread_view[i], target, site, first + i, is_loop)
+                elif op == RELEASE:
+                    self.release(thread, target, first + i)
+                elif op == BEGIN:
+                    self.transactions += 1
+                    self.begin(thread, target)
+                elif op == END:
+                    thread.is_inside = False
+                elif op == FORK or op == JOIN or op == POST or op == TAKE:
+                    if thread.transaction and (thread.is_inside or thread.held_count):
+                        self.cut(thread_view[i], thread.transaction)
+                    self.close(thread, thread_view[i])
+                    thread.period = self.order(thread_view[i], op, target)
+                end_call(thread)
+            if not (thread.is_inside or thread.held_count):
+                self.close(thread, thread_view[i])
+
+    def finish(self):
+        """The units that are not over end here."""
+        cdef size_t t
+        for t in range(self.thread_room):
+            if self.threads[t].is_known:
+                self.close(&self.threads[t], t)
+
+    # ---- the steps of a unit
+
+    cdef int begin(self, ThreadRow *thread, uint32_t region) except -1:
+        ensure_room(<void **> &thread.regions, &thread.region_room, thread.region_count + 1, sizeof(uint32_t))
+        thread.regions[thread.region_count] = region
+        thread.region_count += 1
+        thread.is_inside = True
+        thread.begun += 1
+        if not thread.transaction:
+            thread.transaction = thread.begun
+        return 0
+
+    cdef int access(
+        self, ThreadRow *thread, uint8_t op, uint32_t target, uint32_t site, uint64_t event, bint is_call
+    ) except -1:
+        cdef uint32_t inside = thread.begun - thread.transaction + 1 if thread.is_inside else 0
+        cdef uint64_t what = mixed(mixed(op, target), inside)
+        cdef bint is_joined
+        # a call accesses a location once, so what comes again is another call
+        if not is_call or site != thread.call_site or found(&thread.called, what) != NOT_FOUND:
+            end_call(thread)
+        is_joined = thread.call_site == site and site != NONE
+        if is_call:
+            thread.call_site = site
+            if not put(&thread.called, what, 1):
+                out_of_memory()
+        if self.is_new(thread, mixed(what, site) if self.by_site else what):
+            self.add(thread, op | JOINED if is_joined else op, target, site, inside, event)
+            thread.accesses += 1
+        else:
+            end_call(thread)
+        return 0
+
+    cdef bint is_new(self, ThreadRow *thread, uint64_t what) except -1:
+        """Whether there is not enough of the same in the innermost lock block."""
+        cdef uint64_t key = mixed(thread.held[thread.held_count - 1].serial if thread.held_count else 0, what)
+        cdef uint32_t alike = found(&thread.alike, key)
+        if alike == NOT_FOUND:
+            alike = 0
+        if alike < KEPT_ALIKE and not put(&thread.alike, key, alike + 1):
+            out_of_memory()
+        return alike < KEPT_ALIKE
+
+    cdef int add(
+        self, ThreadRow *thread, uint32_t what, uint32_t target, uint32_t site, uint32_t inside, uint64_t event
+    ) except -1:
+        ensure_room(<void **> &thread.steps, &thread.step_room, thread.step_count + 1, sizeof(StepRow))
+        ensure_room(<void **> &thread.events, &thread.event_room, thread.step_count + 1, sizeof(uint64_t))
+        thread.steps[thread.step_count] = StepRow(what, target, site, inside)
+        thread.events[thread.step_count] = event
+        thread.step_count += 1
+        return 0
+
+    cdef int acquire(
+        self, ThreadRow *thread, uint32_t number, uint32_t lock, uint32_t site, uint64_t event, bint is_loop
+    ) except -1:
+        if thread.held_count and not is_loop:
+            self.wait(thread, number, lock, site, event)
+        self.hold(thread, lock, site, event)
+        return 0
+
+    cdef int hold(self, ThreadRow *thread, uint32_t lock, uint32_t site, uint64_t event) except -1:
+        ensure_room(<void **> &thread.held, &thread.held_room, thread.held_count + 1, sizeof(Held))
+        thread.serial += 1
+        thread.held[thread.held_count] = Held(
+            lock, site, event, <uint32_t> thread.step_count, thread.serial, thread.accesses, True
+        )
+        thread.held_count += 1
+        return self.add(thread, ACQUIRE, lock, 0, 0, event)
+
+    cdef int wait(self, ThreadRow *thread, uint32_t number, uint32_t lock, uint32_t site, uint64_t event) except -1:
+        """A lock is taken while others are held: told once for each thread, period and locks."""
+        cdef uint64_t key = mixed(mixed(number, thread.period), lock)
+        cdef size_t i
+        for i in range(thread.held_count):
+            key = mixed(key, thread.held[i].lock)
+        if found(&self.waits_seen, key) != NOT_FOUND:
+            return 0
+        if not put(&self.waits_seen, key, 1):
+            out_of_memory()
+        held = [
+            (thread.held[i].lock, thread.held[i].event, thread.held[i].site) for i in range(thread.held_count)
+        ]
+        self.waits(number, thread.period, held, lock, event, site)
+        return 0
+
+    cdef int release(self, ThreadRow *thread, uint32_t lock, uint64_t event) except -1:
+        cdef size_t at = thread.held_count, i
+        cdef Held block
+        cdef bint is_innermost
+        while at and thread.held[at - 1].lock != lock:
+            at -= 1
+        if not at:
+            return 0
+        at -= 1
+        block, is_innermost = thread.held[at], at + 1 == thread.held_count
+        for i in range(at, thread.held_count - 1):
+            thread.held[i] = thread.held[i + 1]
+            thread.held[i].is_closed = False
+        thread.held_count -= 1
+        self.is_nested = self.is_nested and is_innermost
+        self.add(thread, RELEASE, lock, 0, 0, event)
+        if is_innermost and block.is_closed:
+            # An outermost block without accesses holds nobody up for good: what others do in a block of the same lock
+            # can come before it or after it as a whole. Inside another block that is so only if no deadlock can happen.
+            if (block.accesses == thread.accesses and not thread.held_count) or not self.is_new(
+                thread, self.hashed(thread, block.start)
+            ):
+                thread.step_count = block.start
+                thread.accesses = block.accesses
+        return 0
+
+    cdef uint64_t hashed(self, ThreadRow *thread, size_t start) noexcept:
+        cdef uint64_t found_hash = 1
+        cdef StepRow *step
+        cdef size_t i
+        for i in range(start, thread.step_count):
+            step = &thread.steps[i]
+            found_hash = mixed(mixed(found_hash, step.what if self.by_site else step.what & 0xFF), step.target)
+            found_hash = mixed(found_hash, step.inside)
+            if self.by_site:
+                found_hash = mixed(found_hash, step.site)
+        return found_hash
+
+    # ---- the end of a unit
+
+    cdef int close(self, ThreadRow *thread, uint32_t number) except -1:
+        """The unit of a thread ends. If it is still busy, what follows is another one, with the locks that are held."""
+        cdef size_t i, held_count = thread.held_count
+        cdef bint is_busy = thread.is_inside or held_count
+        if thread.accesses:
+            for i in range(held_count, 0, -1):
+                # to others they are released where the unit ends
+                self.add(thread, RELEASE, thread.held[i - 1].lock, 0, 0, thread.events[thread.step_count - 1])
+            self.unit(thread, number)
+        if thread.step_count or thread.serial:
+            thread.step_count, thread.accesses, thread.serial, thread.held_count = 0, 0, 0, 0
+            free_map(&thread.alike)
+            for i in range(held_count):
+                self.hold(thread, thread.held[i].lock, thread.held[i].site, thread.held[i].event)
+        if not is_busy:
+            thread.transaction, thread.region_count = 0, 0
+        return 0
+
+    cdef int unit(self, ThreadRow *thread, uint32_t number) except -1:
+        cdef uint32_t locations = 0, locks = 0, shape, known, form
+        cdef size_t i, size
+        cdef uint64_t hash_value
+        self.units += 1
+        size = 1 + thread.region_count + 4 * thread.step_count
+        ensure_room(<void **> &self.key, &self.key_room, size, sizeof(uint32_t))
+        ensure_room(<void **> &self.used, &self.used_room, 2 * thread.step_count, sizeof(uint32_t))
+        self.rename(thread, &locations, &locks)
+        form = self.form(size, locations, locks)
+        # the locks stand behind the last of the locations
+        hash_value = form
+        for i in range(locations):
+            hash_value = mixed(hash_value, self.used[i])
+        for i in range(locks):
+            self.used[locations + i] = self.used[thread.step_count + i]
+            hash_value = mixed(hash_value, self.used[locations + i])
+        shape = self.shape(form, hash_value, locations + locks)
+        self.shapes[shape].count += 1
+        known = found(&self.last_of, <uint64_t> shape << 32 | number)
+        if known == NOT_FOUND or self.occurrences[known].period != thread.period:
+            self.occur(thread, number, shape)
+        if self.executed is not None:
+            self.executed(
+                number, shape, thread.period, thread.transaction,
+                tuple([thread.events[i] for i in range(thread.step_count)]),
+            )
+        return 0
+
+    cdef int rename(self, ThreadRow *thread, uint32_t *locations, uint32_t *locks) except -1:
+        """Write the key of the form; and what it is about: locations from the beginning of `used`, locks from behind."""
+        cdef uint32_t *key = self.key
+        cdef StepRow *step
+        cdef uint32_t slot
+        cdef size_t i
+        self.mark += 1
+        key[0] = <uint32_t> thread.region_count
+        memcpy(key + 1, thread.regions, thread.region_count * sizeof(uint32_t))
+        key += 1 + thread.region_count
+        for i in range(thread.step_count):
+            step = &thread.steps[i]
+            if step.what & 0xFF <= WRITE:
+                if self.location_mark[step.target] != self.mark:
+                    self.location_mark[step.target], self.location_slot[step.target] = self.mark, locations[0]
+                    self.used[locations[0]] = step.target
+                    locations[0] += 1
+                slot = self.location_slot[step.target]
+            else:
+                if self.lock_mark[step.target] != self.mark:
+                    self.lock_mark[step.target], self.lock_slot[step.target] = self.mark, locks[0]
+                    self.used[thread.step_count + locks[0]] = step.target
+                    locks[0] += 1
+                slot = self.lock_slot[step.target]
+            key[0], key[1], key[2], key[3] = step.what, slot, step.site, step.inside
+            key += 4
+        return 0
+
+    cdef uint32_t form(self, size_t size, uint32_t locations, uint32_t locks) except? NONE:
+        key = PyBytes_FromStringAndSize(<char *> self.key, size * sizeof(uint32_t))
+        number = self.form_numbers.get(key)
+        if number is None:
+            number = self.form_numbers[key] = len(self.form_keys)
+            self.form_keys.append(key)
+            self.form_sizes.append((locations, locks))
+        return number
+
+    cdef uint32_t shape(self, uint32_t form, uint64_t hash_value, size_t size) except? NONE:
+        cdef uint32_t number
+        cdef ShapeRow *row
+        while True:
+            number = found(&self.shape_of, hash_value)
+            if number == NOT_FOUND:
+                break
+            row = &self.shapes[number]
+            if row.form == form and not memcmp(self.entities + row.entities, self.used, size * sizeof(uint32_t)):
+                return number
+            hash_value += 1
+        number = self.shape_count
+        if not put(&self.shape_of, hash_value, number):
+            out_of_memory()
+        ensure_room(<void **> &self.shapes, &self.shape_room, <size_t> number + 1, sizeof(ShapeRow))
+        ensure_room(<void **> &self.entities, &self.entity_room, self.entity_count + size, sizeof(uint32_t))
+        memcpy(self.entities + self.entity_count, self.used, size * sizeof(uint32_t))
+        self.shapes[number] = ShapeRow(form, 0, 0, 0, self.entity_count)
+        self.entity_count += size
+        self.shape_count += 1
+        return number
+
+    cdef int occur(self, ThreadRow *thread, uint32_t number, uint32_t shape) except -1:
+        cdef uint32_t at = self.occurrence_count
+        cdef ShapeRow *row = &self.shapes[shape]
+        ensure_room(<void **> &self.occurrences, &self.occurrence_room, <size_t> at + 1, sizeof(OccurrenceRow))
+        ensure_room(<void **> &self.events, &self.event_room, self.event_count + thread.step_count, sizeof(uint64_t))
+        memcpy(self.events + self.event_count, thread.events, thread.step_count * sizeof(uint64_t))
+        self.occurrences[at] = OccurrenceRow(shape, number, thread.period, thread.transaction, 0, self.event_count)
+        self.event_count += thread.step_count
+        self.occurrence_count += 1
+        if row.first:
+            self.occurrences[row.last - 1].next = at + 1
+        else:
+            row.first = at + 1
+        row.last = at + 1
+        if not put(&self.last_of, <uint64_t> shape << 32 | number, at):
+            out_of_memory()
+        return 0
+
+    # ---- what was found
+
+    def stop_telling(self):
+        """Do not call `executed` any more."""
+        self.executed = None
+
+    def shape_of_number(self, uint32_t number):
+        """The form of a shape, how many units have it, its locations and its locks."""
+        if number >= self.shape_count:
+            raise IndexError(number)
+        cdef ShapeRow row = self.shapes[number]
+        cdef uint32_t i
+        locations, locks = self.form_sizes[row.form]
+        return (
+            row.form,
+            row.count,
+            tuple([self.entities[row.entities + i] for i in range(locations)]),
+            tuple([self.entities[row.entities + locations + i] for i in range(locks)]),
+        )
+
+    def occurrences_of(self, uint32_t number, size_t steps):
+        """The occurrences of a shape of so many steps: thread, period, transaction and events of each."""
+        if number >= self.shape_count:
+            raise IndexError(number)
+        cdef uint32_t at = self.shapes[number].first
+        cdef OccurrenceRow *row
+        cdef size_t i
+        rows = []
+        while at:
+            row = &self.occurrences[at - 1]
+            events = tuple([self.events[row.events + i] for i in range(steps)])
+            rows.append((row.thread, row.period, row.transaction, events))
+            at = row.next
+        return rows
+
+    def shape_columns(self):
+        """By shape: its form, and where its entities begin; all entities."""
+        cdef uint32_t[::1] forms = np.empty(self.shape_count, np.uint32)
+        cdef uint64_t[::1] starts = np.empty(self.shape_count + 1, np.uint64)
+        cdef uint32_t[::1] entities = np.empty(self.entity_count, np.uint32)
+        cdef uint32_t i
+        for i in range(self.shape_count):
+            forms[i], starts[i] = self.shapes[i].form, self.shapes[i].entities
+        starts[self.shape_count] = self.entity_count
+        if self.entity_count:
+            memcpy(&entities[0], self.entities, self.entity_count * sizeof(uint32_t))
+        return np.asarray(forms), np.asarray(starts), np.asarray(entities)
+
+    def occurrence_columns(self):
+        """By occurrence: its shape, thread and period."""
+        cdef uint32_t[::1] shapes = np.empty(self.occurrence_count, np.uint32)
+        cdef uint32_t[::1] threads = np.empty(self.occurrence_count, np.uint32)
+        cdef uint32_t[::1] periods = np.empty(self.occurrence_count, np.uint32)
+        cdef uint32_t i
+        for i in range(self.occurrence_count):
+            shapes[i], threads[i] = self.occurrences[i].shape, self.occurrences[i].thread
+            periods[i] = self.occurrences[i].period
+        return np.asarray(shapes), np.asarray(threads), np.asarray(periods)
+
+
+cdef inline void end_call(ThreadRow *thread) noexcept:
+    if thread.call_site != NONE:
+        thread.call_site = NONE
+        free_map(&thread.called)

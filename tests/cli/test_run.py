@@ -143,8 +143,8 @@ ENDS = {
     ),
     "fails in an exit handler": ("import atexit\ndef f():\n    {}['x']\natexit.register(f)", 0),
     "leaves daemons": (
-        "import threading, time\nclass C: n = 0\ndef f():\n"
-        "    while True:\n        C.n += 1\n        time.sleep(0.0001)\n"
+        "import threading, time\nclass C: n, lock = 0, threading.Lock()\ndef f():\n"
+        "    while True:\n        with C.lock: C.n += 1\n        time.sleep(0.0001)\n"
         "for _ in range(4): threading.Thread(target=f, daemon=True).start()\ntime.sleep(0.05); print('done')",
         0,
     ),

@@ -62,7 +62,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--atomsan-spec", metavar="FILE", help="the atomicity specification")
     group.addoption("--atomsan-atomic", action="append", metavar="GLOB", help="regions that are meant to be atomic")
     group.addoption("--atomsan-not-atomic", action="append", metavar="GLOB", help="regions that are not meant to be")
-    group.addoption("--atomsan-fail-on", action="append", metavar="KINDS", help="what fails a test too: suspects")
+    group.addoption("--atomsan-fail-on", action="append", metavar="KINDS", help="also fail on suspects, race, deadlock")
     group.addoption("--atomsan-redact-keys", action=switch, help="do not show the keys of containers")
 
 

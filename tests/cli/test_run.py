@@ -445,6 +445,7 @@ def test_bad_usage_is_refused_before_the_program_runs(atomsan: Atomsan) -> None:
     assert_refused(atomsan("run", "--live", "--follow-fork", "app.py"), "--follow-fork")
     for seconds in ("0", "nan"):
         assert_refused(atomsan("run", "--timeout", seconds, "app.py"), "--timeout")
+        assert_refused(atomsan("run", "--predict-seconds", seconds, "app.py"), "--predict-seconds")
     for code in ("-1", "256"):
         assert_refused(atomsan("run", "--findings-exit-code", code, "app.py"), "--findings-exit-code", "255")
     assert_refused(atomsan("run", "--max-events", "-1", "app.py"), "--max-events")
@@ -465,6 +466,66 @@ def test_a_finding_and_its_exit_code(atomsan: Atomsan) -> None:
     line = "atomsan: app.py: violated, 1 finding, 0 suspects (without --quiet, they are shown)\n"
     assert atomsan("run", "-q", "--findings-exit-code", "42", "app.py") == (42, "1\n", line)
     assert atomsan("run", "-q", "--not-atomic", "*:Account.deposit", "app.py").code == 0
+
+
+# Each access is locked, and the threads run one after the other.
+QUIET = """
+import threading
+
+class Account:
+    def __init__(self):
+        self.lock, self.balance = threading.Lock(), 0
+    def get(self):
+        with self.lock:
+            return self.balance
+    def set(self, balance):
+        with self.lock:
+            self.balance = balance
+    def deposit(self):
+        seen = self.get()
+        self.set(seen + 1)
+
+account = Account()
+threads = [threading.Thread(target=account.deposit) for _ in range(2)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+print(account.balance)
+"""
+
+
+def test_what_did_not_happen_is_predicted(atomsan: Atomsan) -> None:
+    written(QUIET)
+    ran = atomsan("run", "-o", "report.json", "app.py")
+    assert (ran.code, ran.out) == (1, "2\n")
+    report = json.loads(Path("report.json").read_text())
+    (found,) = report["findings"]
+    assert (found["region"], found["pattern"], found["status"]) == ("app:Account.deposit", "lost update", "predicted")
+    assert (report["serializable"], report["conflict_atomic"]) == (True, False)
+    assert "lost update in app:Account.deposit (predicted: possible in this order)" in ran.err
+
+
+@pytest.mark.parametrize("where", ["option", "file"])
+def test_prediction_can_be_turned_off(where: str, atomsan: Atomsan) -> None:
+    written(QUIET)
+    if where == "file":
+        written("predict = false\npredict-seconds = 5\n", "atomsan.toml")
+    ran = atomsan("run", *(["--no-predict"] if where == "option" else []), "-o", "report.json", "app.py")
+    assert (ran.code, ran.out) == (0, "2\n")
+    report = json.loads(Path("report.json").read_text())
+    assert (report["findings"], "conflict_atomic" in report) == ([], False)
+    if where == "file":
+        assert atomsan("run", "--predict", "app.py").code == 1
+
+
+def test_races_and_deadlocks_of_a_run_count_if_asked_for(atomsan: Atomsan) -> None:
+    written(
+        "import threading\nclass C: x = 0\ndef f(): C.x = 1\ndef g(): print(C.x in (0, 1))\n"
+        "for t in [threading.Thread(target=t) for t in (f, g)]: t.start()"
+    )
+    assert atomsan("run", "--fail-on", "deadlock", "app.py").code == 0
+    assert atomsan("run", "--fail-on", "race", "app.py").code == 1
 
 
 def test_a_format_for_programs_needs_a_file(atomsan: Atomsan) -> None:

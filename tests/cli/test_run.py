@@ -470,7 +470,9 @@ def test_a_finding_and_its_exit_code(atomsan: Atomsan) -> None:
 
 # Each access is locked, and the threads run one after the other.
 QUIET = """
-import threading
+import mmap, threading, time
+
+done = mmap.mmap(-1, 1)  # not watched: nobody knows that the second thread had to wait
 
 class Account:
     def __init__(self):
@@ -486,11 +488,14 @@ class Account:
         self.set(seen + 1)
 
 account = Account()
-threads = [threading.Thread(target=account.deposit) for _ in range(2)]
-for thread in threads:
-    thread.start()
-for thread in threads:
-    thread.join()
+def customer():
+    account.deposit()
+    done[0] += 1
+
+for number in (1, 2):
+    threading.Thread(target=customer).start()
+    while done[0] < number:
+        time.sleep(0.001)
 print(account.balance)
 """
 

@@ -511,6 +511,26 @@ def test_what_did_not_happen_is_predicted(atomsan: Atomsan) -> None:
     assert "lost update in app:Account.deposit (predicted: possible in this order)" in ran.err
 
 
+def told(text: str) -> str:
+    """What a report says, whichever threads it was, and whether it happened or is predicted."""
+    text = re.sub(r"Thread-\d \(customer\) #\d+", "T", text)
+    return " ".join(re.sub(r"\((predicted|seen)[^)]*\)", "", text).split())
+
+
+def test_examples_are_predicted_and_proved_as_the_readme_says(
+    atomsan: Atomsan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = Path(__file__).parents[2]
+    monkeypatch.chdir(root)
+    ran = atomsan("run", "examples/bank.py")
+    assert ran.code == 1
+    shown = (root / "README.md").read_text().partition("$ atomsan run examples/bank.py\n")[2].partition("\nNothing")[0]
+    for part in shown.partition("\n    1. ")[2].split("..."):
+        assert told(part) in told(ran.err)
+    ran = atomsan("run", "examples/bank_fixed.py")
+    assert (ran.code, "  conflict-atomic in every interleaving: proved\n" in ran.err) == (0, True)
+
+
 @pytest.mark.parametrize("where", ["option", "file"])
 def test_prediction_can_be_turned_off(where: str, atomsan: Atomsan) -> None:
     written(QUIET)

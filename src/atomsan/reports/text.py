@@ -161,7 +161,9 @@ def _further(report: Report, with_notes: bool) -> str:
     """What finds or shows more, where nothing was found in a recorded program."""
     if report.findings or not report.is_recorded:
         return ""
-    parts = [f"--noise --repeat {10 * report.runs} (atomsan run) tries more interleavings"]
+    is_proved = report.prediction is not None and report.prediction.conflict_atomic
+    tries = "runs in which threads take other branches" if is_proved else "more interleavings"
+    parts = [f"--noise --repeat {10 * report.runs} (atomsan run) tries {tries}"]
     if report.notes and not with_notes:
         parts.append("--all shows the notes")
     return "; ".join(parts)

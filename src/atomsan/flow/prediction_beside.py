@@ -23,21 +23,51 @@ def with_predictions(
 ) -> Report:
     """A report on a run, with what is predicted within so many seconds; None: with nothing.
 
-    An interrupt ends the prediction, and leaves the report on what happened with what was predicted by then.
+    Of events that come only once, `LatestEvents` keeps what is looked at. An interrupt ends the prediction, and leaves
+    the report on what happened with what was predicted by then.
     """
-    from atomsan.flow.trace_input import TraceInput
-
-    if seconds is None or checked.stopped or not TraceInput(events, spec).is_repeatable:
+    if seconds is None or checked.stopped:
         return checked
-    if checked.trace.threads < 2:
-        return replace(checked, prediction=_ONE_THREAD)
-    from atomsan.flow.predict import predict
-
     try:
-        predicted = predict(events, spec=spec, timeout=seconds, progress=progress)
-        return _together(checked, predicted, seconds)
+        return _with_predictions(checked, events, spec, seconds, progress)
     except KeyboardInterrupt:
         return replace(checked, stopped=INTERRUPTED, reason=checked.reason or INTERRUPTED)
+
+
+def _with_predictions(
+    checked: Report, events: EventSource, spec: Specification, seconds: float, progress: Progress
+) -> Report:
+    from atomsan.flow.latest_events import LatestEvents
+    from atomsan.flow.predict import predict
+
+    missed = 0
+    trace = events
+    if isinstance(events, LatestEvents):
+        events.finish()
+        missed, trace = events.missed, events.kept()
+    if len(events.symbols.threads) < 2:
+        return replace(checked, prediction=_ONE_THREAD)
+    predicted = predict(trace, spec=spec, timeout=seconds, progress=progress)
+    together = _together(checked, predicted, seconds)
+    return _of_the_latest(together, missed) if missed else together
+
+
+def _of_the_latest(report: Report, missed: int) -> Report:
+    """The report, where this many events were not kept: what was found is so, and nothing is proved."""
+    facts = report.prediction
+    assert facts is not None
+    why = "only the latest events of the run were looked at"
+    answer = None if facts.conflict_atomic else facts.conflict_atomic
+    reasons = {"conflict": why, **facts.reasons}
+    warning = (
+        f"other interleavings were looked at without the first {missed:,} events, which --live does not keep:"
+        " more of them may be wrong"
+    )
+    return replace(
+        report,
+        prediction=facts._replace(conflict_atomic=answer, kinds=0, proved=0, reasons=reasons),
+        warnings=[*report.warnings, warning],
+    )
 
 
 def _together(checked: Report, predicted: Report, seconds: float) -> Report:

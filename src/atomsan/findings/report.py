@@ -74,6 +74,8 @@ class PredictionFacts(NamedTuple):
     """How many of these are atomic in every interleaving, whatever others do."""
     reasons: Mapping[str, str] = {}
     """Why an answer is None."""
+    is_complete: bool = True
+    """Whether there was time to look at everything."""
 
     @property
     def answers(self) -> dict[str, bool | None]:

@@ -364,7 +364,8 @@ def _facts(state: _Predict) -> PredictionFacts:
             reasons[kind] = next((one.reason for one in known if one.reason), state.monitor.stopped or "unknown")
     is_done = analysis is not None and state.monitor.stopped is None
     kinds, proved = analysis.proved if analysis is not None and is_done else (0, 0)
-    return PredictionFacts(found.get("conflict"), found.get("view"), asked, kinds, proved, reasons)
+    is_complete = state.monitor.stopped is None
+    return PredictionFacts(found.get("conflict"), found.get("view"), asked, kinds, proved, reasons, is_complete)
 
 
 def _blamed(state: _Predict) -> list[Transaction]:

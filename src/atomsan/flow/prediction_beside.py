@@ -18,6 +18,22 @@ PREDICT_SECONDS = 20.0
 _ONE_THREAD = PredictionFacts(True, None, frozenset({"conflict"}), 0, 0)
 
 
+class SharedSeconds:
+    """The time that the predictions of many runs may take: `most` for each, and `most` beyond the time of all runs."""
+
+    def __init__(self, most: float) -> None:
+        self._most = most
+        self._left = most
+
+    def after(self, run: float) -> float:
+        """What is left for the prediction of a run that took so many seconds itself."""
+        self._left += run
+        return min(self._most, self._left)
+
+    def spend(self, seconds: float) -> None:
+        self._left = max(0.0, self._left - seconds)
+
+
 def with_predictions(
     checked: Report, events: EventSource, spec: Specification, seconds: float | None, progress: Progress = silent
 ) -> Report:

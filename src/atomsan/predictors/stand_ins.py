@@ -57,7 +57,7 @@ def _of_shape(
     for unit in _occurrences(one):
         for other in islice((one for one in others if one.occurrences.keys() - {unit.thread}), MOST_OTHERS):
             for late in _occurrences(other):
-                if not order.are_parallel(unit.thread, unit.period, late.thread, late.period):
+                if not order.are_parallel(unit.time, late.time):
                     continue
                 if (parted := _parted(one, unit, other, late, history)) is not None:
                     both = frozenset(_given(one, unit, history) & used[late.thread])

@@ -15,6 +15,7 @@ from atomsan.trace.events import NO_SITE, Op
 if TYPE_CHECKING:
     from atomsan.checkers.results import Step
     from atomsan.predictors.commit_node import Case, Pair, StandIn, Torn
+    from atomsan.predictors.order import Order
     from atomsan.predictors.pairs import State, Tear
     from atomsan.predictors.replay import Replay
     from atomsan.predictors.units import UnitStep
@@ -44,14 +45,16 @@ class Prediction(NamedTuple):
     stand_in: Acting | None = None
 
 
-def predictions(pairs: Iterable[Pair], tick: Callable[[], None], replay: Replay | None = None) -> Iterator[Prediction]:
+def predictions(
+    pairs: Iterable[Pair], order: Order, tick: Callable[[], None], replay: Replay | None = None
+) -> Iterator[Prediction]:
     """One example for each kind of tear: where there is a choice, one in which threads do what they did in the run.
 
     `tick` is called between the steps of the work. Without `replay`, the first example is as good as any other.
     """
     kinds = _Kinds(replay, tick)
     for pair in pairs:
-        for torn in torn_by(pair, tick):
+        for torn in torn_by(pair, order, tick):
             if torn.shape.is_transaction and not torn.grid.is_too_large:
                 yield from kinds.of_pair(torn, pair.stand_in)
     yield from kinds.doubtful.values()

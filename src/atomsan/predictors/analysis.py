@@ -118,6 +118,8 @@ class RunAnalysis:
             return "locks are not released in the reverse order of their acquires"
         if self.reader.cut and not self._may_cut:
             return "a transaction waits for other threads, or starts or wakes them, and so is no single step"
+        if self.reader.is_shortened:
+            return "a transaction lets others go on more than 64 times, and was not looked at as a whole"
         return None
 
     @cached_property

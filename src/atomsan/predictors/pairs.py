@@ -12,7 +12,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
-from itertools import combinations, product
+from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
 
 from atomsan.trace.events import Op
@@ -176,13 +176,6 @@ class Grid:
             if self.one[first].inside == self.one[last].inside:
                 yield first, last
 
-    def tears(self, first: int, last: int) -> Iterator[Tear]:
-        """The ways in which two accesses could be torn apart, as far as data says."""
-        one, other = self.one[first], self.one[last]
-        for into, out in product(self.partners(one.op, one.target), self.partners(other.op, other.target)):
-            if self._are_allowed(into, out):
-                yield Tear(first, last, into, out)
-
     def violation(self) -> Tear | None:
         """A tear of some interleaving without a serial order, if there is one."""
         return next(filter(self.is_possible, self._widest()), None)
@@ -203,9 +196,11 @@ class Grid:
             for (last_op, last_target, last_inside), (_, last) in ends.items():
                 if inside == last_inside and first < last:
                     ways_in, ways_out = self.partners(op, target), self.partners(last_op, last_target)
-                    yield from (Tear(first, last, *way) for way in self._widest_ways(ways_in, ways_out))
+                    yield from (Tear(first, last, *way) for way in self.ways(ways_in, ways_out))
 
-    def _widest_ways(self, ways_in: Sequence[int], ways_out: Sequence[int]) -> Iterator[tuple[int, int]]:
+    def ways(self, ways_in: Sequence[int], ways_out: Sequence[int]) -> Iterator[tuple[int, int]]:
+        """The ways in and out for the other unit, of some steps of it, that are the easiest: if none of them is
+        possible, no other one is."""
         if self._are_allowed(ways_in[-1], ways_out[0]):
             yield ways_in[-1], ways_out[0]
             return

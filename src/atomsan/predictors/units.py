@@ -280,6 +280,11 @@ class UnitReader:
         return self.table.is_nested
 
     @property
+    def is_shortened(self) -> bool:
+        """Whether a unit ended in the middle of a transaction because it let others go on too often."""
+        return self.table.is_shortened
+
+    @property
     def is_cut_short(self) -> bool:
         return self._length > MOST_IN_SEQUENCE
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice, pairwise
+from itertools import islice, pairwise, product
 from typing import TYPE_CHECKING, NamedTuple
 
 from atomsan.checkers.results import Edge, Transaction, Witness
 from atomsan.predictors.commit_node import torn_by
+from atomsan.predictors.pairs import Tear
 from atomsan.predictors.replay import Change, weight
 from atomsan.trace.events import NO_SITE, Op
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from atomsan.checkers.results import Step
     from atomsan.predictors.commit_node import Case, Pair, StandIn, Torn
     from atomsan.predictors.order import Order
-    from atomsan.predictors.pairs import State, Tear
+    from atomsan.predictors.pairs import State
     from atomsan.predictors.replay import Replay
     from atomsan.predictors.units import UnitStep
 
@@ -151,7 +152,18 @@ def _unlike_tears(torn: Torn, tick: Callable[[], None]) -> Iterator[Tear]:
         alike = own[first], own[last], one.target == other.target, ways_in, ways_out
         seen[alike] += 1
         if seen[alike] <= MOST_OF_A_KIND:
-            yield from grid.tears(first, last)
+            partners = (grid.partners(step.op, step.target) for step in (one, other))
+            for ways_to, ways_from in product(*(_by_place(places, others) for places in partners)):
+                ways = grid.ways(ways_to, ways_from)
+                yield from (Tear(first, last, *way) for way in islice(ways, MOST_OF_A_KIND))
+
+
+def _by_place(steps: Sequence[int], places: Sequence[_Place]) -> list[list[int]]:
+    """Steps of the other unit, those at one place in the source together."""
+    found: dict[_Place, list[int]] = {}
+    for at in steps:
+        found.setdefault(places[at], []).append(at)
+    return list(found.values())
 
 
 class _Place(NamedTuple):

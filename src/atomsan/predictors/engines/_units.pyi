@@ -11,6 +11,7 @@ class UnitTable:
     units: int
     transactions: int
     is_nested: bool
+    is_shortened: bool
     def __init__(
         self,
         *,

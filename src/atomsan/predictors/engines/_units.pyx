@@ -115,7 +115,7 @@ cdef class UnitTable:
     cdef readonly list form_sizes
     cdef readonly uint64_t units
     cdef readonly uint64_t transactions
-    cdef readonly bint is_nested
+    cdef readonly bint is_nested, is_shortened
     cdef object order, waits, executed, cut, tick
 
     def __cinit__(self, *, bint is_recorded, order, waits, executed, cut, tick):
@@ -221,7 +221,9 @@ cdef class UnitTable:
     ) except -1:
         """A new period begins; as a rule, in another unit."""
         cdef bint is_busy = thread.is_inside or thread.held_count
-        if is_busy and thread.ordered < MOST_ORDERED and self.is_recorded and (op == FORK or op == POST or is_ready):
+        cdef bint goes_on = is_busy and self.is_recorded and (op == FORK or op == POST or is_ready)
+        self.is_shortened = self.is_shortened or (goes_on and thread.ordered >= MOST_ORDERED)
+        if goes_on and thread.ordered < MOST_ORDERED:
             thread.ordered += 1
             # what was done before may have to come before another unit, and what is done again may not
             free_map(&thread.alike)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
-from itertools import combinations
+from itertools import combinations, product
 from typing import TYPE_CHECKING, NamedTuple
 
 from atomsan.trace.events import Op
@@ -196,11 +196,14 @@ class Grid:
             for (last_op, last_target, last_inside), (_, last) in ends.items():
                 if inside == last_inside and first < last:
                     ways_in, ways_out = self.partners(op, target), self.partners(last_op, last_target)
-                    yield from (Tear(first, last, *way) for way in self.ways(ways_in, ways_out))
+                    yield from (Tear(first, last, *way) for way in self.easiest_ways(ways_in, ways_out))
 
     def ways(self, ways_in: Sequence[int], ways_out: Sequence[int]) -> Iterator[tuple[int, int]]:
-        """The ways in and out for the other unit, of some steps of it, that are the easiest: if none of them is
-        possible, no other one is."""
+        """The ways in and out for the other unit, of some steps of it, as far as data says."""
+        return (way for way in product(ways_in, ways_out) if self._are_allowed(*way))
+
+    def easiest_ways(self, ways_in: Sequence[int], ways_out: Sequence[int]) -> Iterator[tuple[int, int]]:
+        """Some of these: if none of them is possible, no other one is."""
         if self._are_allowed(ways_in[-1], ways_out[0]):
             yield ways_in[-1], ways_out[0]
             return

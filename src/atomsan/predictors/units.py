@@ -62,7 +62,7 @@ class Occurrence(NamedTuple):
     first: int
     """The period of its thread in which it begins, between two events that order threads."""
     last: int
-    """The one in which it ends."""
+    """The one of its last access."""
     transaction: int
     """The number of its transaction; 0 outside."""
     events: tuple[int, ...]

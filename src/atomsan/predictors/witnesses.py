@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice, pairwise, product
+from itertools import chain, islice, pairwise, product
 from typing import TYPE_CHECKING, NamedTuple
 
 from atomsan.checkers.results import Edge, Transaction, Witness
@@ -154,8 +154,9 @@ def _unlike_tears(torn: Torn, tick: Callable[[], None]) -> Iterator[Tear]:
         if seen[alike] <= MOST_OF_A_KIND:
             partners = (grid.partners(step.op, step.target) for step in (one, other))
             for ways_to, ways_from in product(*(_by_place(places, others) for places in partners)):
-                ways = grid.ways(ways_to, ways_from)
-                yield from (Tear(first, last, *way) for way in islice(ways, MOST_OF_A_KIND))
+                easiest = islice(grid.easiest_ways(ways_to, ways_from), 1)
+                ways = chain(islice(grid.ways(ways_to, ways_from), MOST_OF_A_KIND - 1), easiest)
+                yield from (Tear(first, last, *way) for way in ways)
 
 
 def _by_place(steps: Sequence[int], places: Sequence[_Place]) -> list[list[int]]:

@@ -43,6 +43,7 @@ cdef struct ThreadRow:
     bint is_known
     bint is_inside
     uint32_t first        # period of the unit
+    uint32_t last         # the one of its last access
     uint32_t period       # the one now
     uint32_t ordered      # how often it began a new one inside the unit
     uint32_t transaction  # the first one of the unit; 0: it has none
@@ -229,7 +230,7 @@ cdef class UnitTable:
             free_map(&thread.alike)
             thread.period = self.order(number, op, target, event, True)
             if is_ready:
-                thread.first = thread.period
+                thread.first = thread.last = thread.period
             return 0
         if thread.transaction and is_busy:
             self.cut(number, thread.transaction)
@@ -266,6 +267,7 @@ cdef class UnitTable:
         if self.is_new(thread, mixed(what, site) if self.is_recorded else what):
             self.add(thread, op | JOINED if is_joined else op, target, site, inside, event)
             thread.accesses += 1
+            thread.last = thread.period
         else:
             end_call(thread)
         return 0
@@ -405,12 +407,12 @@ cdef class UnitTable:
         if (
             known == NOT_FOUND
             or self.occurrences[known].first != thread.first
-            or self.occurrences[known].last != thread.period
+            or self.occurrences[known].last != thread.last
         ):
             self.occur(thread, number, shape)
         if self.executed is not None:
             self.executed(
-                number, shape, thread.first, thread.period, thread.transaction,
+                number, shape, thread.first, thread.last, thread.transaction,
                 tuple([thread.events[i] for i in range(thread.step_count)]),
             )
         return 0
@@ -481,7 +483,7 @@ cdef class UnitTable:
         ensure_room(<void **> &self.events, &self.event_room, self.event_count + thread.step_count, sizeof(uint64_t))
         memcpy(self.events + self.event_count, thread.events, thread.step_count * sizeof(uint64_t))
         self.occurrences[at] = OccurrenceRow(
-            shape, number, thread.first, thread.period, thread.transaction, 0, self.event_count
+            shape, number, thread.first, thread.last, thread.transaction, 0, self.event_count
         )
         self.event_count += thread.step_count
         self.occurrence_count += 1

@@ -65,11 +65,7 @@ def met(analysis: RunAnalysis) -> Iterator[tuple[Shape, Shape]]:
     """All pairs of shapes of which some units may run in parallel."""
     for one, other in combinations_with_replacement(analysis.reader.shapes, 2):
         units, others = ([unit for row in shape.occurrences.values() for unit in row] for shape in (one, other))
-        if any(
-            analysis.order.are_parallel(unit.thread, unit.period, to.thread, to.period)
-            for unit in units
-            for to in others
-        ):
+        if any(analysis.order.are_parallel(unit.time, to.time) for unit in units for to in others):
             yield one, other
 
 

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from atomsan.findings.surroundings import Access, Surroundings
     from atomsan.trace.symbols import Symbols
 
-_WAITS = frozenset({Op.TAKE, Op.JOIN})
 _QUICK = frozenset(
     {*dir(builtins), *keyword.kwlist, "join", "format", "append", "get", "items", "keys", "values", "locked", "acquire"}
 )
@@ -463,7 +462,8 @@ class Repairs:
 
     def _wait(self, case: _Case) -> str | None:
         """Where the unit waited for another thread between the accesses."""
-        return next((self._shown(site) for op, _, site in self._rows(case) if op in _WAITS), None)
+        is_wait = self._symbols.is_wait
+        return next((self._shown(site) for op, target, site in self._rows(case) if is_wait(op, target)), None)
 
     def _wait_in(self, lock: int | None, parts: Sequence[_Part]) -> str | None:
         """Where another thread is waited for with the lock held, in these statements or in what they call."""

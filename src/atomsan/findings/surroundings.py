@@ -160,7 +160,7 @@ class Surroundings:
         self._open.grow(len(symbols.threads))
         self._collect(batch)
         self._note_accesses(batch)
-        self._note_primitives(batch)
+        self._note_primitives(batch, symbols)
         seen = 0
         while self._events and self._events[-1] < batch.first + len(batch):
             event = self._events.pop()
@@ -344,12 +344,18 @@ class Surroundings:
         for location, thread, site in np.unique(columns, axis=0).tolist():
             self.readers.setdefault(location, set()).add((thread, site))
 
-    def _note_primitives(self, batch: Batch) -> None:
+    def _note_primitives(self, batch: Batch, symbols: Symbols) -> None:
         found = np.flatnonzero(batch.op == Op.ACQUIRE)
         rows = batch.target[found].astype(np.uint64) << np.uint64(32) | batch.site[found]
         for row in np.unique(rows).tolist():
             self.acquired.setdefault(row >> 32, set()).add(row & 0xFFFFFFFF)
-        self.waits.update(np.unique(batch.site[(batch.op == Op.TAKE) | (batch.op == Op.JOIN)]).tolist())
+        takes = np.flatnonzero((batch.op == Op.TAKE) | (batch.op == Op.JOIN))
+        columns = (batch.op[takes].tolist(), batch.target[takes].tolist(), batch.site[takes].tolist())
+        self.waits.update(
+            site
+            for op, target, site in zip(*columns, strict=True)
+            if site not in self.waits and symbols.is_wait(op, target)
+        )
 
     def _advance(self, batch: Batch) -> None:
         self._locks.advance(batch)

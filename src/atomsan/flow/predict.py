@@ -129,8 +129,10 @@ class _Predict:
         """As many as could be made in time."""
         pairs = [pair for answer in (self.answers or {}).values() for pair in answer.pairs]
         found: list[Prediction] = []
+        if self.analysis is None:
+            return found
         with self.monitor.stopping():
-            found.extend(predictions(chain(pairs, self._stand_ins()), self.tick, self.replay))
+            found.extend(predictions(chain(pairs, self._stand_ins()), self.analysis.order, self.tick, self.replay))
         return found
 
     def _stand_ins(self) -> Iterable[Pair]:
@@ -143,7 +145,7 @@ class _Predict:
         """For recorded programs: whether threads come to the steps of an interleaving."""
         if self.history is None:
             return None
-        from atomsan.findings.access_facts import gives_content
+        from atomsan.findings.access_facts import QUEUE, gives_content
         from atomsan.findings.influence import influence_of
 
         sites = self.main.symbols.sites
@@ -152,7 +154,13 @@ class _Predict:
         def gives(site: int) -> bool:
             return site != NO_SITE and gives_content(sites.get(site, "operation"))
 
-        return Replay(self.history, influence_of(self.main.symbols), gives)
+        locations = self.main.symbols.locations
+
+        @cache
+        def is_queue(location: int) -> bool:
+            return bool(locations.get(location, "field") == QUEUE)
+
+        return Replay(self.history, influence_of(self.main.symbols), gives, is_queue)
 
     @cached_property
     def found(self) -> list[Finding]:
@@ -248,6 +256,7 @@ def _analyse(state: _Predict) -> RunAnalysis:
         lambda lock: locks.get(lock, "kind") == "loop",
         is_call if source.meta.recorded else None,
         with_handovers=state.handovers,
+        posted=source.symbols.posted,
         tick=state.tick,
     )
     state.source = source

@@ -39,8 +39,8 @@ class RunAnalysis:
     """One pass over a trace; then answers.
 
     `shared` are the locations that threads share. `is_call`: the program was recorded; a transaction that waits for
-    other threads, or starts them, is meant to be several steps there. `tick` is called between the steps of the work,
-    and may end it.
+    other threads is meant to be several steps there. `posted` gives the hand-over that a take is of: another one if
+    it did not need to wait. `tick` is called between the steps of the work, and may end it.
     """
 
     def __init__(
@@ -50,13 +50,16 @@ class RunAnalysis:
         is_call: Callable[[int], bool] | None = None,
         *,
         with_handovers: bool = True,
+        posted: Callable[[int], int] = lambda handover: handover,
         tick: Callable[[], None] = lambda: None,
     ) -> None:
         self._tick = tick
         self._may_cut = is_call is not None
-        self.order = Order(with_handovers=with_handovers)
+        self.order = Order(with_handovers=with_handovers, posted=posted)
         self.locks = LockOrder(self.order, tick)
-        self.reader = UnitReader(shared, is_loop, is_call, self.order, self.locks, tick)
+        self.reader = UnitReader(
+            shared, is_loop, is_call, self.order, self.locks, tick, lambda handover: posted(handover) != handover
+        )
         self._undecided = False
         """Whether a pair was too much to decide."""
 
@@ -115,6 +118,8 @@ class RunAnalysis:
             return "locks are not released in the reverse order of their acquires"
         if self.reader.cut and not self._may_cut:
             return "a transaction waits for other threads, or starts or wakes them, and so is no single step"
+        if self.reader.is_shortened:
+            return "a transaction lets others go on more than 64 times, and was not looked at as a whole"
         return None
 
     @cached_property
@@ -125,16 +130,23 @@ class RunAnalysis:
         return self._proof(self.conflicts)
 
     def _is_torn(self, case: Case) -> bool:
-        """Whether a transaction of a pair can be torn apart by the other unit: exactly, if that is not too much."""
+        """Whether a transaction of a pair can be torn apart by the other unit: exactly, if that is not too much.
+
+        Without an order inside the units, all pairs of a case are alike.
+        """
         self._tick()
         is_broken = self.premise is None and _is_broken(case)
         if self.premise is None and not is_broken:
             return False
-        pair = case.pairs[0]
+        if case.pairs[0].is_ordered_inside:
+            return any(self._is_torn_pair(pair, is_broken=False) for pair in case.pairs)
+        return self._is_torn_pair(case.pairs[0], is_broken=is_broken)
+
+    def _is_torn_pair(self, pair: Pair, *, is_broken: bool) -> bool:
         # the theorem knows nothing of calls that are one step
         is_exact = is_broken and not any(step.is_joined for step in (*pair.one.steps, *pair.other.steps))
         found = False
-        for torn in torn_by(pair, self._tick):
+        for torn in torn_by(pair, self.order, self._tick):
             if torn.shape.is_transaction:
                 if torn.grid.is_too_large:
                     self._undecided |= not is_exact

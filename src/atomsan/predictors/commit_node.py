@@ -13,7 +13,8 @@ are decided by all their interleavings (`pairs.py`), which needs no premises, wh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, partial
 from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
@@ -46,6 +47,11 @@ class Pair(NamedTuple):
     """Their nodes are those of the forms."""
     stand_in: StandIn | None = None
     """If the other unit was not done by its thread, but by that of the first one."""
+
+    @property
+    def is_ordered_inside(self) -> bool:
+        """Whether a part of one may have to come before a part of the other, or after it."""
+        return any(unit.first != unit.last for unit in (self.unit, self.other_unit))
 
 
 class StandIn(NamedTuple):
@@ -183,9 +189,7 @@ class ForestAnalysis:
                 known[key] = self._forest(one.shape.form.tree, other.shape.form.tree, overlap)
             if to == at + 1:
                 self._tick()
-            if known[key] and self._order.are_parallel(
-                one.unit.thread, one.unit.period, other.unit.thread, other.unit.period
-            ):
+            if known[key] and self._order.are_parallel(one.unit.time, other.unit.time):
                 yield at, to, known[key]
 
 
@@ -272,10 +276,23 @@ class _Graph:
         return {vertex: frozenset(found[number]) for vertex, number in self._numbers.items() if number in found}
 
 
-def torn_by(pair: Pair, tick: Callable[[], None]) -> tuple[Torn, Torn]:
+def torn_by(pair: Pair, order: Order, tick: Callable[[], None]) -> tuple[Torn, Torn]:
     """Both ways in which one of the two may be torn apart by the other."""
     one, other, unit, other_unit, *_ = pair
+    needs, others_need = _needs(unit, other_unit, order), _needs(other_unit, unit, order)
     return (
-        Torn(Grid(one.steps, other.steps, tick), one, unit, other, other_unit),
-        Torn(Grid(other.steps, one.steps, tick), other, other_unit, one, unit),
+        Torn(Grid(one.steps, other.steps, tick, needs, others_need), one, unit, other, other_unit),
+        Torn(Grid(other.steps, one.steps, tick, others_need, needs), other, other_unit, one, unit),
     )
+
+
+def _needs(unit: Occurrence, other: Occurrence, order: Order) -> Sequence[int]:
+    """By step: how many steps of the other unit come before it in every interleaving; empty if that is none of any.
+
+    Of a stand-in only the time as a whole is known.
+    """
+    if other.first == other.last or unit.acts_as is not None or other.acts_as is not None:
+        return ()
+    theirs = [max(order.period_of(other.thread, event), other.first) for event in other.events]
+    periods = (max(order.period_of(unit.thread, event), unit.first) for event in unit.events)
+    return [bisect_left(theirs, order.over_before(unit.thread, period, other.thread)) for period in periods]

@@ -59,9 +59,11 @@ class History:
         self._shared = shared
         self._parts: list[tuple[NDArray[Any], ...]] = []
         self._ends: list[tuple[NDArray[Any], NDArray[Any]]] = []
+        self._takes: list[NDArray[Any]] = []
         self._room = MOST_ACCESSES
         self._reads: dict[int, list[Seen]] = {}
         self._following: dict[int, Path] = {}
+        self._taken: dict[int, NDArray[Any]] = {}
 
     def feed(self, batch: FlatBatch) -> None:
         accesses = np.flatnonzero(batch.op <= Op.WRITE)
@@ -71,10 +73,19 @@ class History:
         self._parts.append((accesses + batch.first, *(column[accesses] for column in columns)))
         ends = np.flatnonzero(batch.op == Op.END)
         self._ends.append((ends + batch.first, batch.thread[ends]))
+        self._takes.append(_before_takes(batch) + batch.first)
 
-    def write_before(self, location: int, event: int, *, but: frozenset[int] = frozenset()) -> int:
+    def is_take(self, event: int) -> bool:
+        """Whether an access takes an item that was handed over."""
+        takes = self._all_takes
+        at = int(np.searchsorted(takes, event))
+        return at < len(takes) and int(takes[at]) == event
+
+    def write_before(
+        self, location: int, event: int, *, but: frozenset[int] = frozenset(), only_takes: bool = False
+    ) -> int:
         """The last write of a location before an event, `but` not one of these; `INITIAL` if there is none."""
-        writes, _ = self._writes(location)
+        writes = self._takes_of(location) if only_takes else self._writes(location)[0]
         at = int(np.searchsorted(writes, event)) - 1
         while at >= 0 and int(writes[at]) in but:
             at -= 1
@@ -184,6 +195,16 @@ class History:
         return self._columns[0][mine], self._columns[4][mine]
 
     @cached_property
+    def _all_takes(self) -> NDArray[Any]:
+        return np.concatenate(self._takes)
+
+    def _takes_of(self, location: int) -> NDArray[Any]:
+        if location not in self._taken:
+            writes, _ = self._writes(location)
+            self._taken[location] = writes[np.isin(writes, self._all_takes)]
+        return self._taken[location]
+
+    @cached_property
     def _by_site(self) -> tuple[NDArray[Any], NDArray[Any]]:
         """All accesses, sorted by site and event: their rows, and their sites."""
         sites = self._columns[4]
@@ -209,3 +230,14 @@ class History:
     def _transaction_ends(self) -> dict[int, NDArray[Any]]:
         events, threads = (np.concatenate(parts) for parts in zip(*self._ends, strict=True))
         return {int(thread): events[threads == thread] for thread in np.unique(threads)}
+
+
+def _before_takes(batch: FlatBatch) -> NDArray[Any]:
+    """The places of the last accesses that threads do before they take something."""
+    order = np.argsort(batch.thread, kind="stable")
+    threads, ops = batch.thread[order], batch.op[order]
+    last = np.maximum.accumulate(np.where(ops <= Op.WRITE, np.arange(len(ops)), -1)) if len(ops) else order
+    takes = np.flatnonzero(ops == Op.TAKE)
+    takes = takes[last[takes] >= 0]
+    places = last[takes]
+    return np.sort(order[places[threads[places] == threads[takes]]])

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from atomsan.predictors.components import strong_components
+from atomsan.predictors.order import Span
 
 if TYPE_CHECKING:
     from atomsan.predictors.order import Order
@@ -35,6 +36,10 @@ class Wait(NamedTuple):
     since: int
     """The event of the acquire of what it holds."""
     since_site: int
+
+    @property
+    def time(self) -> Span:
+        return Span(self.thread, self.period, self.period)
 
 
 class LockOrder:
@@ -104,6 +109,4 @@ class LockOrder:
 
     def _can_meet(self, one: Wait, other: Wait) -> bool:
         """Whether two threads can wait like this at the same time: in parallel, and with no lock held by both."""
-        return self._order.are_parallel(one.thread, one.period, other.thread, other.period) and set(
-            one.held
-        ).isdisjoint(other.held)
+        return self._order.are_parallel(one.time, other.time) and set(one.held).isdisjoint(other.held)

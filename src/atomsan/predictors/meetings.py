@@ -16,6 +16,7 @@ import numpy as np
 
 from atomsan.predictors.engines._meetings import MeetingFinder
 from atomsan.predictors.forest import Overlap
+from atomsan.predictors.order import Span
 from atomsan.trace.events import Op
 
 if TYPE_CHECKING:
@@ -118,17 +119,17 @@ class Meetings:
         return starts, uses
 
     @cached_property
-    def _occurrences(self) -> tuple[Words, Words, Words]:
-        """Shapes, threads and periods, sorted by these."""
+    def _occurrences(self) -> tuple[Words, Words, Words, Words]:
+        """Shapes, threads, first and last periods, sorted by these."""
         columns = self._reader.table.occurrence_columns()
         order = np.lexsort(columns[::-1])
-        shapes, threads, periods = (column[order] for column in columns)
-        return shapes, threads, periods
+        shapes, threads, firsts, lasts = (column[order] for column in columns)
+        return shapes, threads, firsts, lasts
 
     @cached_property
     def _times(self) -> tuple[Words, Words, Words, Words]:
-        """The threads and periods that units are in: the thread of each, the period; and of the occurrences, which."""
-        _, threads, periods = self._occurrences
+        """The threads and periods that units begin in: the thread of each, the period; of the occurrences, which."""
+        _, threads, periods, _ = self._occurrences
         times = threads.astype(np.uint64) << np.uint64(32) | periods
         found, rows = np.unique(times, return_inverse=True)
         return (
@@ -159,13 +160,13 @@ class Meetings:
         inner: Callable[[Form, int, int], int | None],
     ) -> MeetingFinder:
         """Go through the pairs. `decide` gives the commit nodes of both units of a case, 0 for none."""
-        shapes, threads, periods = self._occurrences
+        shapes, threads, firsts, lasts = self._occurrences
         rows, columns = self._times[2:]
         starts = np.searchsorted(shapes, np.arange(len(self._shape_forms) + 1)).astype(np.uint64)
         finder = MeetingFinder(
             (self._shape_forms, self._starts, self._entities),
             self._slots,
-            (starts, np.searchsorted(columns, threads).astype(np.uint32), periods, rows),
+            (starts, np.searchsorted(columns, threads).astype(np.uint32), firsts, lasts, rows),
             self._known if self._known is not None else np.zeros((1, 1), np.uint32),
             int(self._entities.max()) + 1 if len(self._entities) else 0,
             MOST_EXAMPLES,
@@ -193,18 +194,14 @@ class Meetings:
 
     def examples(self, finder: MeetingFinder, number: int) -> Iterator[Example]:
         columns, shapes = self._times[3], self._reader.shapes
-        for first, thread, period, second, other_thread, other_period in finder.examples[number]:
+        for first, time, second, other_time in finder.examples[number]:
             one, other = shapes[first], shapes[second]
-            yield Example(
-                one,
-                other,
-                one.occurrence(int(columns[thread]), period),
-                other.occurrence(int(columns[other_thread]), other_period),
-            )
+            span, other_span = (Span(int(columns[thread]), *periods) for thread, *periods in (time, other_time))
+            yield Example(one, other, one.occurrence(span), other.occurrence(other_span))
 
     def shared_locks(self) -> dict[int, set[int]]:
         """By form: the slots of locks that several threads take."""
-        shapes, threads, _ = self._occurrences
+        shapes, threads, _, _ = self._occurrences
         owners, places, is_lock = self._owners(), self._places(), self._entities >= self._offset
         locks, slots = self._entities[is_lock].astype(np.int64), places[is_lock] - self._lock_starts()[is_lock]
         users = owners[is_lock].astype(np.int64)

@@ -6,7 +6,9 @@ thread are over when it begins. Locks make no order here: they may be taken in a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from bisect import bisect_right
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
 from atomsan.trace.events import Op
 
@@ -14,17 +16,34 @@ Known = dict[int, int]
 """By thread: how many of its periods are over."""
 
 
-class Order:
-    """Feed it the events that order threads, as they come. `with_handovers`: post and take are among these."""
+class Span(NamedTuple):
+    """The time of something that a thread does, from one of its periods to another."""
 
-    def __init__(self, *, with_handovers: bool = True) -> None:
+    thread: int
+    first: int
+    last: int
+
+
+class Order:
+    """Feed it the events that order threads, as they come. `with_handovers`: post and take are among these.
+
+    `posted` gives the hand-over that a take is of.
+    """
+
+    def __init__(
+        self, *, with_handovers: bool = True, posted: Callable[[int], int] = lambda handover: handover
+    ) -> None:
         self._with_handovers = with_handovers
+        self.posted = posted
+        self._starts: dict[int, list[int]] = {}
+        """By thread: the events that begin its periods, but for the first one."""
         self._periods: dict[int, list[Known]] = {}
         """By thread: what is known in each of its periods."""
         self._posted: dict[int, Known] = {}
 
-    def add(self, thread: int, op: int, target: int) -> int:
+    def add(self, thread: int, op: int, target: int, event: int) -> int:
         """The period of the thread that begins after this event."""
+        self._starts.setdefault(thread, []).append(event)
         periods = self._of(thread)
         known = dict(periods[-1])
         known[thread] = len(periods)
@@ -37,7 +56,7 @@ class Order:
         elif op == Op.POST and self._with_handovers:
             _learn(self._posted.setdefault(target, {}), known)
         elif op == Op.TAKE and self._with_handovers:
-            _learn(known, self._posted.get(target, {}))
+            _learn(known, self._posted.get(self.posted(target), {}))
         periods.append(known)
         return len(periods) - 1
 
@@ -49,19 +68,19 @@ class Order:
         """By other thread: how many of its periods are over before one of a thread begins."""
         return self._of(thread)[period]
 
-    def is_before(self, thread: int, period: int, other: int, later: int) -> bool:
-        """Whether a period of a thread is over before one of another thread begins, in every interleaving."""
-        if thread == other:
-            return period < later
-        return self.over_before(other, later, thread) > period
+    def period_of(self, thread: int, event: int) -> int:
+        """The period of a thread that one of its events is in."""
+        return bisect_right(self._starts.get(thread, []), event)
 
-    def are_parallel(self, thread: int, period: int, other: int, other_period: int) -> bool:
-        """Whether two periods of different threads may run in parallel."""
-        return (
-            thread != other
-            and not self.is_before(thread, period, other, other_period)
-            and not self.is_before(other, other_period, thread, period)
-        )
+    def is_before(self, one: Span, other: Span) -> bool:
+        """Whether the one is over before the other begins, in every interleaving."""
+        if one.thread == other.thread:
+            return one.last < other.first
+        return self.over_before(other.thread, other.first, one.thread) > one.last
+
+    def are_parallel(self, one: Span, other: Span) -> bool:
+        """Whether what two different threads do may overlap."""
+        return one.thread != other.thread and not self.is_before(one, other) and not self.is_before(other, one)
 
     def _of(self, thread: int) -> list[Known]:
         return self._periods.setdefault(thread, [{}])

@@ -1,13 +1,15 @@
 """Two units, exactly: whether some interleaving of them has no serial order, and one that shows it.
 
 All interleavings of two units are the ways through a grid: how far the one has come, and how far the other. Ways on
-which both hold a lock, or that leave a unit in the middle of one call of a built-in operation, or which cannot be
-completed, are no interleavings. This needs no premises. A row of the grid is one integer, of which a bit is a state, so
-the time follows the length of the first unit, not the product of the two.
+which both hold a lock, or that leave a unit in the middle of one call of a built-in operation, or on which a step comes
+before one that it must come after, or which cannot be completed, are no interleavings. This needs no premises. A row of
+the grid is one integer, of which a bit is a state, so the time follows the length of the first unit, not the product of
+the two.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from itertools import combinations, product
@@ -37,10 +39,22 @@ class Tear(NamedTuple):
 
 
 class Grid:
-    """The interleavings of two units. `tick` is called between the steps of the work."""
+    """The interleavings of two units. `tick` is called between the steps of the work.
 
-    def __init__(self, one: Steps, other: Steps, tick: Callable[[], None] = lambda: None) -> None:
+    `needs`: by step of the one, how many steps of the other come before it in any case, and `others_need` the other way
+    round; empty where there are none.
+    """
+
+    def __init__(
+        self,
+        one: Steps,
+        other: Steps,
+        tick: Callable[[], None] = lambda: None,
+        needs: Sequence[int] = (),
+        others_need: Sequence[int] = (),
+    ) -> None:
         self.one, self.other = one, other
+        self._needs, self._others_need = needs, others_need
         self._tick = tick
         self._columns = len(other) + 1
         self._inner = [*(step.is_joined for step in one), False]
@@ -74,14 +88,18 @@ class Grid:
         return found
 
     def _free(self) -> list[int]:
-        """By row: the states in which no lock is held by both."""
+        """By row: the states in which no lock is held by both, and every step comes after what it needs."""
         everywhere = (1 << self._columns) - 1
         holding = _columns_of_locks(self.other)
         rows = []
-        for held in _held(self.one):
+        for i, held in enumerate(_held(self.one)):
             taken = 0
             for lock in held:
                 taken |= holding.get(lock, 0)
+            if self._needs and i:
+                taken |= _low(self._needs[i - 1] - 1)
+            if self._others_need:
+                taken |= ~_low(bisect_right(self._others_need, i))
             rows.append(everywhere & ~taken)
         return rows
 
@@ -136,6 +154,8 @@ class Grid:
     def whole(self, first: int, last: int) -> list[State] | None:
         """A way on which the other unit comes as a whole between two steps of this one, as late as it can."""
         columns, everywhere = len(self.other), (1 << self._columns) - 1
+        if self._needs or self._others_need:
+            return None
         for at in range(last, first, -1):
             if not self._inner[at] and self.legal[at] == everywhere:
                 into = [(i, 0) for i in range(at)]
@@ -155,13 +175,6 @@ class Grid:
         for _, first, last in sorted(spans):
             if self.one[first].inside == self.one[last].inside:
                 yield first, last
-
-    def tears(self, first: int, last: int) -> Iterator[Tear]:
-        """The ways in which two accesses could be torn apart, as far as data says."""
-        one, other = self.one[first], self.one[last]
-        for into, out in product(self.partners(one.op, one.target), self.partners(other.op, other.target)):
-            if self._are_allowed(into, out):
-                yield Tear(first, last, into, out)
 
     def violation(self) -> Tear | None:
         """A tear of some interleaving without a serial order, if there is one."""
@@ -183,9 +196,14 @@ class Grid:
             for (last_op, last_target, last_inside), (_, last) in ends.items():
                 if inside == last_inside and first < last:
                     ways_in, ways_out = self.partners(op, target), self.partners(last_op, last_target)
-                    yield from (Tear(first, last, *way) for way in self._widest_ways(ways_in, ways_out))
+                    yield from (Tear(first, last, *way) for way in self.easiest_ways(ways_in, ways_out))
 
-    def _widest_ways(self, ways_in: Sequence[int], ways_out: Sequence[int]) -> Iterator[tuple[int, int]]:
+    def ways(self, ways_in: Sequence[int], ways_out: Sequence[int]) -> Iterator[tuple[int, int]]:
+        """The ways in and out for the other unit, of some steps of it, as far as data says."""
+        return (way for way in product(ways_in, ways_out) if self._are_allowed(*way))
+
+    def easiest_ways(self, ways_in: Sequence[int], ways_out: Sequence[int]) -> Iterator[tuple[int, int]]:
+        """Some of these: if none of them is possible, no other one is."""
         if self._are_allowed(ways_in[-1], ways_out[0]):
             yield ways_in[-1], ways_out[0]
             return

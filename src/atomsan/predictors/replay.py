@@ -8,6 +8,8 @@ another write than in the run, and its thread may go another way. It goes the sa
 - or, where no object or key rests on it: the same code read values at that place that were written at the same place
   in the source, and always did the same until then.
 
+What is taken out of a queue rests on what was taken before, and not on what is put in later.
+
 Other data is as it was when the earlier of the two units began; or when the later one began, without what the earlier
 one wrote. What the thread of the later unit did before that, it did as well, and may have seen what the earlier unit
 wrote. Reads that none of this explains are the answer.
@@ -16,8 +18,9 @@ wrote. Reads that none of this explains are the answer.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 from atomsan.predictors.history import MOST_FOLLOWING
 from atomsan.predictors.units import UnitStep
@@ -35,6 +38,12 @@ object or key, or any of it."""
 
 InfluenceOf = Callable[[int, int], Influence]
 """Of two sites of one unit, a read and a later step."""
+
+
+class LastWrite(Protocol):
+    """The write of a location that was the last one when the units begin; `only_takes`: of those that take an item."""
+
+    def __call__(self, location: int, *, only_takes: bool = False) -> int: ...
 
 
 class Change(NamedTuple):
@@ -60,8 +69,16 @@ class _Side(NamedTuple):
 class Replay:
     """Replays interleavings of a run."""
 
-    def __init__(self, history: History, influence: InfluenceOf, gives: Callable[[int], bool]) -> None:
+    def __init__(
+        self,
+        history: History,
+        influence: InfluenceOf,
+        gives: Callable[[int], bool],
+        is_queue: Callable[[int], bool] = lambda location: False,
+    ) -> None:
         self._history = history
+        self._is_queue = is_queue
+        """Whether a location is the items of a queue: what was put first is taken first."""
         self._influence = influence
         self._gives = gives
         """Whether the operation at a site gives what it takes out of a container that it changes."""
@@ -80,32 +97,37 @@ class Replay:
                 break
         return best or []
 
-    def _states(self, one: Occurrence, other: Occurrence) -> Iterator[Callable[[int], int]]:
-        """By location: the write that was the last one when the units begin."""
+    def _states(self, one: Occurrence, other: Occurrence) -> Iterator[LastWrite]:
         earlier, later = sorted((one, other), key=lambda unit: unit.events[0])
-        yield lambda location: self._history.write_before(location, earlier.events[0])
+        yield partial(self._history.write_before, event=earlier.events[0])
         if earlier.events[0] != later.events[0]:
             own = frozenset(earlier.events)
-            yield lambda location: self._history.write_before(location, later.events[0], but=own)
+            yield partial(self._history.write_before, event=later.events[0], but=own)
 
-    def _replayed(self, mine: _Side, others: _Side, way: list[State], before: Callable[[int], int]) -> Iterator[Change]:
+    def _replayed(self, mine: _Side, others: _Side, way: list[State], before: LastWrite) -> Iterator[Change]:
         written: dict[int, int] = {}
+        taken: dict[int, int] = {}
         for (i, j), (to_i, _) in pairwise(way):
             side, at = (mine, i) if to_i > i else (others, j)
-            step = side.shape.steps[at]
-            if at < max(side.needed) and (step.op == Op.READ or (step.op == Op.WRITE and self._gives(step.site))):
+            step, event = side.shape.steps[at], side.unit.events[at]
+            if self._is_queue(step.target) and self._history.is_take(event):
+                sees = taken[step.target] if step.target in taken else before(step.target, only_takes=True)
+                if at < max(side.needed) and sees != self._history.write_before(step.target, event, only_takes=True):
+                    yield from self._changed(side, at, sees)
+                taken[step.target] = event
+            elif at < max(side.needed) and (step.op == Op.READ or (step.op == Op.WRITE and self._gives(step.site))):
                 sees = written[step.target] if step.target in written else before(step.target)
-                if sees != self._history.write_before(step.target, side.unit.events[at]):
+                if sees != self._history.write_before(step.target, event):
                     yield from self._changed(side, at, sees)
                 elif self._is_later(sees, others if side is mine else mine):
                     yield from self._changed(side, at, sees, is_later=True)
             if step.op == Op.WRITE:
-                written[step.target] = side.unit.events[at]
+                written[step.target] = event
                 later, begun = (others, j) if side is mine else (mine, i)
-                if begun and later.unit.events[0] > side.unit.events[at]:
-                    yield from self._seen_before(step.target, side.unit.events[at], later, before)
+                if begun and later.unit.events[0] > event:
+                    yield from self._seen_before(step.target, event, later, before)
 
-    def _seen_before(self, location: int, write: int, later: _Side, before: Callable[[int], int]) -> Iterator[Change]:
+    def _seen_before(self, location: int, write: int, later: _Side, before: LastWrite) -> Iterator[Change]:
         """What the thread of the later unit did before that unit, if it saw a write that comes later now."""
         thread, begin = later.unit.thread, later.unit.events[0]
         needed = min(later.needed)

@@ -57,10 +57,10 @@ def _of_shape(
     for unit in _occurrences(one):
         for other in islice((one for one in others if one.occurrences.keys() - {unit.thread}), MOST_OTHERS):
             for late in _occurrences(other):
-                if not order.are_parallel(unit.thread, unit.period, late.thread, late.period):
+                if not order.are_parallel(unit.time, late.time):
                     continue
                 if (parted := _parted(one, unit, other, late, history)) is not None:
-                    both = frozenset(_given(one, unit, history) & used[late.thread])
+                    both = frozenset(_given(one, unit, history) & used[late.thread] - _own(one, other))
                     acting = late._replace(events=unit.events, acts_as=unit.thread)
                     yield Pair(one, one, unit, acting, [], StandIn(both, *parted))
                     return
@@ -86,6 +86,17 @@ def _parted(one: Shape, unit: Occurrence, other: Shape, late: Occurrence, histor
         elif step.op == Op.WRITE and step.target != same.target:
             return None
     return None
+
+
+def _own(one: Shape, other: Shape) -> set[int]:
+    """The locations of a unit for which another one has others in the same place: each has objects of its own."""
+    found = set()
+    for step, same in zip(one.steps, other.steps, strict=False):
+        if (step.op, step.site) != (same.op, same.site):
+            break
+        if step.op <= Op.WRITE and step.target != same.target:
+            found.add(step.target)
+    return found
 
 
 def _given(shape: Shape, unit: Occurrence, history: History) -> set[int]:

@@ -2,7 +2,9 @@
 
 A unit is a transaction, or what a thread does outside transactions: each access there, and each outermost lock block.
 What orders threads (fork, join, hand-over) ends a unit, so that of two units it is known as a whole whether they can
-run in parallel (`order.py`); a transaction that is cut so is several units.
+run in parallel (`order.py`); a transaction that is cut so is several units. In recorded programs, where a wait ends a
+transaction, a unit goes on behind a fork or a post: a part of it comes before what other threads do then. It also goes
+on behind a take of what was there before; it comes after the post as a whole.
 
 Of a unit, the accesses of shared data are kept, with the locks around them: of the same accesses or lock blocks in one
 block only the first two, since more of them can be torn apart only where these can. In recorded programs, where judging
@@ -20,6 +22,7 @@ import numpy as np
 
 from atomsan.checkers.results import NO_REGION, Step
 from atomsan.predictors.engines._units import UnitTable
+from atomsan.predictors.order import Span
 from atomsan.predictors.tree import Tree
 from atomsan.trace.events import Op
 
@@ -56,14 +59,20 @@ class Occurrence(NamedTuple):
     """A unit as it was executed."""
 
     thread: int
-    period: int
-    """The time of its thread, between two events that order threads."""
+    first: int
+    """The period of its thread in which it begins, between two events that order threads."""
+    last: int
+    """The one of its last access."""
     transaction: int
     """The number of its transaction; 0 outside."""
     events: tuple[int, ...]
     """Of the steps of its shape."""
     acts_as: int | None = None
     """The thread that did this in the run, if it was another one (`stand_ins.py`)."""
+
+    @property
+    def time(self) -> Span:
+        return Span(self.thread, self.first, self.last)
 
 
 class Form:
@@ -124,14 +133,14 @@ class Shape:
 
     @cached_property
     def occurrences(self) -> dict[int, list[Occurrence]]:
-        """By thread: the first in each of its periods."""
+        """By thread: the first from each of its periods to each other one."""
         found: dict[int, list[Occurrence]] = {}
         for row in self._table.occurrences_of(self.number, len(self.form.steps)):
             found.setdefault(row[0], []).append(Occurrence(*row))
         return found
 
-    def occurrence(self, thread: int, period: int) -> Occurrence:
-        return next(unit for unit in self.occurrences[thread] if unit.period == period)
+    def occurrence(self, time: Span) -> Occurrence:
+        return next(unit for unit in self.occurrences[time.thread] if unit.time == time)
 
     def step(self, unit: Occurrence, at: int, edge: Edge, position: int | None = None) -> Step:
         """A step of a unit, for a witness."""
@@ -200,7 +209,8 @@ class UnitReader:
 
     `shared` says which locations count, `is_loop` which locks are loops: a loop excludes, as a lock does, but nobody
     waits for it while holding another. Of a recorded program, `is_call` says of a site whether one call of a built-in
-    operation is there, which accesses all it does in one step. `tick` is called between the steps of the work.
+    operation is there, which accesses all it does in one step; and `is_ready` of a hand-over whether who took it did
+    not need to wait. `tick` is called between the steps of the work.
     """
 
     def __init__(
@@ -211,19 +221,23 @@ class UnitReader:
         order: Order,
         locks: LockOrder,
         tick: Callable[[], None] = lambda: None,
+        is_ready: Callable[[int], bool] = lambda handover: False,
     ) -> None:
         self._shared = shared.view(np.uint8)
         self._loops = _Marks(is_loop)
         self._calls = None if is_call is None else _Marks(is_call)
+        self._ready = _Marks(is_ready)
         self._order = order
         self._tick = tick
         self._sequence: dict[int, list[_Told | OrderEvent]] = {}
         self._length = 0
+        self._inside: dict[int, list[OrderEvent]] = {}
+        """By thread: what orders it inside the unit that is not over yet."""
         self._forms: list[Form] = []
         self.cut: set[tuple[int, int]] = set()
         """The transactions that an order of threads cuts in pieces: thread and number."""
         self.table = UnitTable(
-            by_site=is_call is not None,
+            is_recorded=is_call is not None,
             order=self._add_order,
             waits=locks.add,
             executed=self._add_unit,
@@ -238,7 +252,7 @@ class UnitReader:
         if self._calls is not None:
             sites = batch.site[batch.site != np.uint32(0xFFFFFFFF)]
             calls = self._calls.known(int(sites.max()) + 1 if len(sites) else 0)
-        self.table.feed(batch, self._shared, loops, calls)
+        self.table.feed(batch, self._shared, loops, calls, self._ready.known(batch.handovers))
 
     def finish(self) -> None:
         self.table.finish()
@@ -266,6 +280,11 @@ class UnitReader:
         return self.table.is_nested
 
     @property
+    def is_shortened(self) -> bool:
+        """Whether a unit ended in the middle of a transaction because it let others go on too often."""
+        return self.table.is_shortened
+
+    @property
     def is_cut_short(self) -> bool:
         return self._length > MOST_IN_SEQUENCE
 
@@ -277,13 +296,25 @@ class UnitReader:
             for thread, sequence in self._sequence.items()
         }
 
-    def _add_order(self, thread: int, op: int, target: int) -> int:
+    def _add_order(self, thread: int, op: int, target: int, event: int, is_inside: bool) -> int:
         self._tick()
-        self._append(thread, OrderEvent(op, target))
-        return self._order.add(thread, op, target)
+        if is_inside and op != Op.TAKE:
+            self._inside.setdefault(thread, []).append(OrderEvent(op, target))
+        else:
+            self._append_inside(thread)
+            self._append(thread, OrderEvent(op, self._order.posted(target) if op == Op.TAKE else target))
+        return self._order.add(thread, op, target, event)
 
-    def _add_unit(self, thread: int, shape: int, period: int, transaction: int, events: tuple[int, ...]) -> None:
-        self._append(thread, _Told(shape, Occurrence(thread, period, transaction, events)))
+    def _add_unit(
+        self, thread: int, shape: int, first: int, last: int, transaction: int, events: tuple[int, ...]
+    ) -> None:
+        self._append(thread, _Told(shape, Occurrence(thread, first, last, transaction, events)))
+        self._append_inside(thread)
+
+    def _append_inside(self, thread: int) -> None:
+        """What a unit lets others do comes behind it: they come after what was before the unit, too."""
+        for event in self._inside.pop(thread, ()):
+            self._append(thread, event)
 
     def _append(self, thread: int, what: _Told | OrderEvent) -> None:
         self._length += 1

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice, pairwise
+from itertools import chain, islice, pairwise, product
 from typing import TYPE_CHECKING, NamedTuple
 
 from atomsan.checkers.results import Edge, Transaction, Witness
 from atomsan.predictors.commit_node import torn_by
+from atomsan.predictors.pairs import Tear
 from atomsan.predictors.replay import Change, weight
 from atomsan.trace.events import NO_SITE, Op
 
 if TYPE_CHECKING:
     from atomsan.checkers.results import Step
     from atomsan.predictors.commit_node import Case, Pair, StandIn, Torn
-    from atomsan.predictors.pairs import State, Tear
+    from atomsan.predictors.order import Order
+    from atomsan.predictors.pairs import State
     from atomsan.predictors.replay import Replay
     from atomsan.predictors.units import UnitStep
 
@@ -44,14 +46,16 @@ class Prediction(NamedTuple):
     stand_in: Acting | None = None
 
 
-def predictions(pairs: Iterable[Pair], tick: Callable[[], None], replay: Replay | None = None) -> Iterator[Prediction]:
+def predictions(
+    pairs: Iterable[Pair], order: Order, tick: Callable[[], None], replay: Replay | None = None
+) -> Iterator[Prediction]:
     """One example for each kind of tear: where there is a choice, one in which threads do what they did in the run.
 
     `tick` is called between the steps of the work. Without `replay`, the first example is as good as any other.
     """
     kinds = _Kinds(replay, tick)
     for pair in pairs:
-        for torn in torn_by(pair, tick):
+        for torn in torn_by(pair, order, tick):
             if torn.shape.is_transaction and not torn.grid.is_too_large:
                 yield from kinds.of_pair(torn, pair.stand_in)
     yield from kinds.doubtful.values()
@@ -148,7 +152,19 @@ def _unlike_tears(torn: Torn, tick: Callable[[], None]) -> Iterator[Tear]:
         alike = own[first], own[last], one.target == other.target, ways_in, ways_out
         seen[alike] += 1
         if seen[alike] <= MOST_OF_A_KIND:
-            yield from grid.tears(first, last)
+            partners = (grid.partners(step.op, step.target) for step in (one, other))
+            for ways_to, ways_from in product(*(_by_place(places, others) for places in partners)):
+                easiest = islice(grid.easiest_ways(ways_to, ways_from), 1)
+                ways = chain(islice(grid.ways(ways_to, ways_from), MOST_OF_A_KIND - 1), easiest)
+                yield from (Tear(first, last, *way) for way in ways)
+
+
+def _by_place(steps: Sequence[int], places: Sequence[_Place]) -> list[list[int]]:
+    """Steps of the other unit, those at one place in the source together."""
+    found: dict[_Place, list[int]] = {}
+    for at in steps:
+        found.setdefault(places[at], []).append(at)
+    return list(found.values())
 
 
 class _Place(NamedTuple):

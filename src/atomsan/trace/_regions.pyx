@@ -1,7 +1,7 @@
 # cython: language_level=3, freethreading_compatible=True
 """Drops regions, and splits regions at waits, in one pass over the columns.
 
-Dropping a region drops its begin and the matching end. A wait (a join or a take) ends the split regions around it
+Dropping a region drops its begin and the matching end. A wait (a join, or a take of what was not ready) ends the split regions around it
 before the wait; they begin again before the thread's next event that is neither a wait nor their own end. So several
 waits in a row, and a wait at the end of a region, leave no empty transactions.
 
@@ -63,6 +63,8 @@ cdef class RegionRewriter:
     cdef SiteRow *sites           # as far as one of them is of an augmented assignment
     cdef size_t site_room
     cdef size_t site_count
+    cdef uint8_t *ready           # by hand-over: whether its take needs nobody, and so is no wait
+    cdef size_t ready_room, ready_count
     # the columns of the batch in the making; kept from batch to batch for their room
     cdef uint32_t *out_thread
     cdef uint8_t *out_op
@@ -80,6 +82,7 @@ cdef class RegionRewriter:
         free(self.rows)
         free(self.marks)
         free(self.sites)
+        free(self.ready)
         free(self.out_thread)
         free(self.out_op)
         free(self.out_target)
@@ -109,6 +112,14 @@ cdef class RegionRewriter:
             self.sites[i].assignment = NO_REGION if region is None or region >= self.mark_room else region
             self.sites[i].is_apart = is_apart is not None
         self.site_count = first + len(assignments)
+
+    def add_handovers(self, ready):
+        """More hand-overs, before they occur: of each what is posted in its place if its take needs nobody, or None."""
+        cdef size_t i
+        ensure_room(<void **> &self.ready, &self.ready_room, self.ready_count + len(ready), sizeof(uint8_t))
+        for i, posted in enumerate(ready, self.ready_count):
+            self.ready[i] = posted is not None
+        self.ready_count += len(ready)
 
     def rewrite(self, batch):
         """(thread, op, target, site, index): the new columns, and for each row the row of the batch it comes from."""
@@ -207,7 +218,7 @@ cdef class RegionRewriter:
             if region.suspended:
                 row.suspended -= 1
                 return True
-        elif op == JOIN or op == TAKE:
+        elif op == JOIN or (op == TAKE and not (target < self.ready_count and self.ready[target])):
             if not self.suspend(row, t, site, i):
                 return False
         elif op == BEGIN:

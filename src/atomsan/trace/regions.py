@@ -1,9 +1,9 @@
 """Region stage: keeps the regions of a trace that are meant to be atomic, and splits them at waits.
 
 The begin and end of every other region are dropped, so that the regions inside it become transactions, and so do the
-augmented assignments around which no region is left. A wait for
-another thread splits the regions around it that AtomSan chose itself: the code before and after it are different
-transactions. Regions that the user annotated or that another tool recorded stay whole, unless `split_all`.
+augmented assignments around which no region is left. A wait for another thread splits the regions around it that
+AtomSan chose itself: the code before and after it are different transactions. (The take of what was there before the
+region began is no wait.) Regions that the user annotated or that another tool recorded stay whole, unless `split_all`.
 
 Each region is decided once, by its name and origin; `_regions.pyx` rewrites the batches. As long as there is nothing
 to drop or to split, the batches pass through unchanged.
@@ -71,7 +71,7 @@ class AtomicRegionSource(RewrittenSource):
 
     def batches(self) -> Iterator[Batch]:
         rewriter: RegionRewriter | None = None
-        known = known_sites = 0
+        known = known_sites = known_handovers = 0
         given: int | None = None
         for batch in self.source.batches():
             self.events += len(batch)
@@ -84,6 +84,7 @@ class AtomicRegionSource(RewrittenSource):
                 rewriter.grow(len(self.symbols.threads), known)
                 rewriter.mark(dropped, split)
                 known_sites = self._add_sites(rewriter, known_sites)
+                known_handovers = self._add_handovers(rewriter, known_handovers)
                 batch = self._rewritten_batch(given, batch, rewriter.rewrite(batch))
             given += len(batch)
             if len(batch):
@@ -101,6 +102,14 @@ class AtomicRegionSource(RewrittenSource):
             [apart[site] if site < len(apart) else None for site in new],
         )
         return len(self.symbols.sites)
+
+    def _add_handovers(self, rewriter: RegionRewriter, known: int) -> int:
+        """Tell of the hand-overs from `known` on, if any was ready; returns how many are known then."""
+        ready = self.symbols.handovers.columns.get("ready", [])
+        if len(ready) <= known:
+            return known
+        rewriter.add_handovers(ready[known:])
+        return len(ready)
 
     def _decide(self, known: int) -> tuple[list[int], list[int]]:
         """Of the regions from number `known` on: those to drop, and those to split at waits."""

@@ -14,15 +14,16 @@ from atomsan.trace._names import NameTable
 from atomsan.trace.events import MAX_SYMBOLS, TARGET_KIND, Event, Op, SymbolKind
 
 # The fields of each kind of symbol, with their types. Bundles store these columns under these names.
-# `assignment`: where an augmented assignment reads and writes its target, the number of the region that the statement
-# is. `apart`: 1 for a site in a statement of its own, never inside the right side of an assignment.
+# `ready`: of a take that did not need to wait, the number of the hand-over that was posted. `assignment`: where an
+# augmented assignment reads and writes its target, the number of the region that the statement is. `apart`: 1 for a
+# site in a statement of its own, never inside the right side of an assignment.
 FIELDS: dict[SymbolKind, dict[str, type]] = {
     "threads": {},
     "locations": {"object": str, "class": str, "field": str, "owner": str},
     "locks": {"kind": str, "reentrant": int},
     "functions": {"summary": str},
     "regions": {"origin": str, "flow": str, "entered": str, "function": int},
-    "handovers": {},
+    "handovers": {"ready": int},
     "sites": {
         "file": str,
         "line": int,
@@ -161,6 +162,15 @@ class Symbols:
     def targets(self, op: int) -> SymbolTable:
         """The table that the target of an operation indexes."""
         return self.table(TARGET_KIND[Op(op)])
+
+    def posted(self, handover: int) -> int:
+        """The hand-over that a take is of: another one if it needed nobody, because the item was there already."""
+        ready = self.handovers.get(handover, "ready")
+        return handover if ready is None else ready
+
+    def is_wait(self, op: int, target: int) -> bool:
+        """Whether an event is a wait for another thread: a join, or a take of what was not there already."""
+        return op == Op.JOIN or (op == Op.TAKE and self.posted(target) == target)
 
     def event(self, thread: int, op: int, target: int, site: int) -> Event:
         """An event with names in place of numbers."""

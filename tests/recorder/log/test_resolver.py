@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
 from atomsan.source.spec import Specification
+from atomsan.trace.events import Op
 from atomsan.trace.regions import AtomicRegionSource
 from atomsan.trace.trace import Trace
 from atomsan.trace.validation import ValidatedSource
@@ -475,8 +478,20 @@ def test_get_of_what_was_there_when_the_region_began_splits_nothing(steps: str, 
             records.append(record(1, "begin", site=sites[first]))
     events = resolved(*records).split(" T")
     puts = [step[-1] for step in steps.split(", ") if step.startswith("put")]
-    found = [puts[int(event.rstrip(")").split()[-1]) - 1] for event in events if ":take(" in event]
-    assert "".join(found) == taken
+    takes = [
+        event.partition(":take(queue #1 item ")[2].rstrip(")").split(" (") for event in events if ":take(" in event
+    ]
+    waited = [puts[int(number) - 1] for number, *ready in takes if not ready]
+    assert "".join(waited) == taken
+    assert "".join(puts[int(number) - 1] for number, *_ in takes) == "".join(re.findall(r"get (.)", steps))
+
+
+def test_take_of_what_was_there_names_the_hand_over_of_its_put() -> None:
+    put, get = (record(thread, op, Q, 5, "item") for thread, op in ((2, "post"), (1, "take")))
+    symbols = Resolved(DEFINITIONS).feed(put, record(1, "begin", site=1), get).recording.symbols
+    assert list(symbols.handovers) == ["queue #1 item 1", "queue #1 item 1 (ready)"]
+    assert [symbols.posted(0), symbols.posted(1)] == [0, 0]
+    assert [symbols.is_wait(Op.TAKE, 0), symbols.is_wait(Op.TAKE, 1)] == [True, False]
 
 
 def test_a_wait_that_ran_out_and_one_that_did_not() -> None:

@@ -9,12 +9,12 @@ _Longs = npt.NDArray[np.uint64]
 
 class MeetingFinder:
     case_count: int
-    examples: list[list[tuple[int, int, int, int, int, int]]]
+    examples: list[list[tuple[int, tuple[int, int, int], int, tuple[int, int, int]]]]
     def __init__(
         self,
         shapes: tuple[_Words, _Longs, _Words],
         form_slots: tuple[_Words, _Bytes],
-        occurrences: tuple[_Longs, _Words, _Words, _Words],
+        occurrences: tuple[_Longs, _Words, _Words, _Words, _Words],
         known: _Words,
         entity_count: int,
         most_examples: int,

@@ -33,11 +33,11 @@ cdef class MeetingFinder:
 
     A shape's entities are its locations, then its locks: locks are numbered behind the last location. `slot_starts` and
     `uses` say of a form's slots, one after the other, whether they are written. Occurrences are sorted by shape, thread
-    and period: `rows` and `threads` are where they stand in `known`, which tells how many periods of another thread are
-    over then. `decide` gives the commit nodes of both units of a new case, `inner` the innermost of two nodes of a form.
+    and periods, from `firsts` to `lasts`: `rows` and `threads` are where they stand in `known`, which tells how many
+    periods of another thread are over when they begin. `decide` gives the commit nodes of both units of a new case, `inner` the innermost of two nodes of a form.
     """
 
-    cdef const uint32_t[::1] forms, entities, slot_starts, threads, periods, rows
+    cdef const uint32_t[::1] forms, entities, slot_starts, threads, firsts, lasts, rows
     cdef const uint64_t[::1] starts, occurrence_starts
     cdef const uint8_t[::1] uses
     cdef const uint32_t[:, ::1] known
@@ -63,7 +63,7 @@ cdef class MeetingFinder:
     ):
         self.forms, self.starts, self.entities = shapes
         self.slot_starts, self.uses = form_slots
-        self.occurrence_starts, self.threads, self.periods, self.rows = occurrences
+        self.occurrence_starts, self.threads, self.firsts, self.lasts, self.rows = occurrences
         self.known = known
         self.most_examples, self.decide, self.inner, self.tick = most_examples, decide, inner, tick
         self.examples = []
@@ -177,7 +177,8 @@ cdef class MeetingFinder:
         if case.examples < self.most_examples:
             case.examples += 1
             self.examples[number].append((
-                one, self.threads[unit], self.periods[unit], other, self.threads[other_unit], self.periods[other_unit]
+                one, (self.threads[unit], self.firsts[unit], self.lasts[unit]),
+                other, (self.threads[other_unit], self.firsts[other_unit], self.lasts[other_unit]),
             ))
         return 0
 
@@ -201,10 +202,10 @@ cdef class MeetingFinder:
     cdef bint parallel(self, uint32_t one, uint32_t other, uint64_t *unit, uint64_t *other_unit) except -1:
         """Whether some unit of each may run in parallel, and which."""
         cdef uint64_t i, low, high, middle, group, end = self.occurrence_starts[other + 1]
-        cdef uint32_t thread, period, to, since
+        cdef uint32_t thread, last, to, since
         cdef const uint32_t *over
         for i in range(self.occurrence_starts[one], self.occurrence_starts[one + 1]):
-            thread, period = self.threads[i], self.periods[i]
+            thread, last = self.threads[i], self.lasts[i]
             over = &self.known[self.rows[i], 0]
             group = self.occurrence_starts[other]
             while group < end:
@@ -222,11 +223,11 @@ cdef class MeetingFinder:
                 low = middle
                 while low < high:
                     middle = (low + high) // 2
-                    if self.periods[middle] < since:
+                    if self.lasts[middle] < since:
                         low = middle + 1
                     else:
                         high = middle
-                if low < group and to != thread and self.known[self.rows[low], thread] <= period:
+                if low < group and to != thread and self.known[self.rows[low], thread] <= last:
                     unit[0], other_unit[0] = i, low
                     return True
         return False

@@ -11,13 +11,14 @@ class UnitTable:
     units: int
     transactions: int
     is_nested: bool
+    is_shortened: bool
     def __init__(
         self,
         *,
-        by_site: bool,
-        order: Callable[[int, int, int], int],
+        is_recorded: bool,
+        order: Callable[[int, int, int, int, bool], int],
         waits: Callable[[int, int, list[tuple[int, int, int]], int, int, int], None],
-        executed: Callable[[int, int, int, int, tuple[int, ...]], None],
+        executed: Callable[[int, int, int, int, int, tuple[int, ...]], None],
         cut: Callable[[int, int], None],
         tick: Callable[[], None],
     ) -> None: ...
@@ -27,14 +28,15 @@ class UnitTable:
         shared: npt.NDArray[np.uint8],
         loops: npt.NDArray[np.uint8],
         calls: npt.NDArray[np.uint8],
+        ready: npt.NDArray[np.uint8],
     ) -> None: ...
     def finish(self) -> None: ...
     def stop_telling(self) -> None: ...
     def shape_of_number(self, number: int) -> tuple[int, int, tuple[int, ...], tuple[int, ...]]: ...
-    def occurrences_of(self, number: int, steps: int) -> list[tuple[int, int, int, tuple[int, ...]]]: ...
+    def occurrences_of(self, number: int, steps: int) -> list[tuple[int, int, int, int, tuple[int, ...]]]: ...
     def shape_columns(
         self,
     ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint64], npt.NDArray[np.uint32]]: ...
     def occurrence_columns(
         self,
-    ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32], npt.NDArray[np.uint32]]: ...
+    ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32], npt.NDArray[np.uint32], npt.NDArray[np.uint32]]: ...

@@ -21,6 +21,7 @@ cdef enum:
     NONE = 0xFFFFFFFF
     JOINED = 0x100        # of the same call as the step before
     KEPT_ALIKE = 2
+    MOST_ORDERED = 64     # periods of one unit
     EVENTS_IN_A_TICK = 1 << 17
 
 cdef struct StepRow:
@@ -41,7 +42,10 @@ cdef struct Held:
 cdef struct ThreadRow:
     bint is_known
     bint is_inside
-    uint32_t period
+    uint32_t first        # period of the unit
+    uint32_t last         # the one of its last access
+    uint32_t period       # the one now
+    uint32_t ordered      # how often it began a new one inside the unit
     uint32_t transaction  # the first one of the unit; 0: it has none
     uint32_t begun
     uint32_t serial
@@ -68,7 +72,8 @@ cdef struct ShapeRow:
 cdef struct OccurrenceRow:
     uint32_t shape
     uint32_t thread
-    uint32_t period
+    uint32_t first        # period
+    uint32_t last
     uint32_t transaction
     uint32_t next         # of the same shape, plus 1
     uint64_t events
@@ -77,7 +82,8 @@ cdef struct OccurrenceRow:
 cdef class UnitTable:
     """Feed it flattened events; it calls `order`, `waits`, `executed` and `cut` with what it does not keep itself.
 
-    `by_site`: what is done at another site is not the same.
+    `is_recorded`: of a program that was recorded, what is done at another site is not the same, and a unit goes on where
+    it lets other threads go on (fork, post) and where it takes what was there before.
     """
 
     cdef ThreadRow *threads
@@ -104,17 +110,17 @@ cdef class UnitTable:
     cdef uint32_t *used
     cdef size_t used_room
     cdef uint32_t mark
-    cdef bint by_site
+    cdef bint is_recorded
     cdef dict form_numbers
     cdef readonly list form_keys
     cdef readonly list form_sizes
     cdef readonly uint64_t units
     cdef readonly uint64_t transactions
-    cdef readonly bint is_nested
+    cdef readonly bint is_nested, is_shortened
     cdef object order, waits, executed, cut, tick
 
-    def __cinit__(self, *, bint by_site, order, waits, executed, cut, tick):
-        self.by_site = by_site
+    def __cinit__(self, *, bint is_recorded, order, waits, executed, cut, tick):
+        self.is_recorded = is_recorded
         self.order, self.waits, self.executed, self.cut, self.tick = order, waits, executed, cut, tick
         self.form_numbers, self.form_keys, self.form_sizes = {}, [], []
         self.is_nested = True
@@ -143,10 +149,18 @@ cdef class UnitTable:
         free(self.key)
         free(self.used)
 
-    def feed(self, batch, const uint8_t[::1] shared, const uint8_t[::1] loops, const uint8_t[::1] calls):
+    def feed(
+        self,
+        batch,
+        const uint8_t[::1] shared,
+        const uint8_t[::1] loops,
+        const uint8_t[::1] calls,
+        const uint8_t[::1] ready,
+    ):
         """Take a flattened batch.
 
-        By number: `shared` locations, locks that are `loops`, and sites of `calls`; what is not in these is none.
+        By number: `shared` locations, locks that are `loops`, sites of `calls`, and hand-overs that are `ready`; what is
+        not in these is none.
         """
         cdef const uint32_t[::1] thread_view = batch.thread, target_view = batch.target, site_view = batch.site
         cdef const uint8_t[::1] op_view = batch.op, original_view = batch.original
@@ -188,10 +202,10 @@ cdef class UnitTable:
                 elif op == END:
                     thread.is_inside = False
                 elif op == FORK or op == JOIN or op == POST or op == TAKE:
-                    if thread.transaction and (thread.is_inside or thread.held_count):
-                        self.cut(thread_view[i], thread.transaction)
-                    self.close(thread, thread_view[i])
-                    thread.period = self.order(thread_view[i], op, target)
+                    self.ordered(
+                        thread, thread_view[i], op, target, first + i,
+                        op == TAKE and target < <size_t> ready.shape[0] and ready[target],
+                    )
                 end_call(thread)
             if not (thread.is_inside or thread.held_count):
                 self.close(thread, thread_view[i])
@@ -202,6 +216,27 @@ cdef class UnitTable:
         for t in range(self.thread_room):
             if self.threads[t].is_known:
                 self.close(&self.threads[t], t)
+
+    cdef int ordered(
+        self, ThreadRow *thread, uint32_t number, uint8_t op, uint32_t target, uint64_t event, bint is_ready
+    ) except -1:
+        """A new period begins; as a rule, in another unit."""
+        cdef bint is_busy = thread.is_inside or thread.held_count
+        cdef bint goes_on = is_busy and self.is_recorded and (op == FORK or op == POST or is_ready)
+        self.is_shortened = self.is_shortened or (goes_on and thread.ordered >= MOST_ORDERED)
+        if goes_on and thread.ordered < MOST_ORDERED:
+            thread.ordered += 1
+            # what was done before may have to come before another unit, and what is done again may not
+            free_map(&thread.alike)
+            thread.period = self.order(number, op, target, event, True)
+            if is_ready:
+                thread.first = thread.last = thread.period
+            return 0
+        if thread.transaction and is_busy:
+            self.cut(number, thread.transaction)
+        self.close(thread, number)
+        thread.first = thread.period = self.order(number, op, target, event, False)
+        return 0
 
     # ---- the steps of a unit
 
@@ -229,9 +264,10 @@ cdef class UnitTable:
             thread.call_site = site
             if not put(&thread.called, what, 1):
                 out_of_memory()
-        if self.is_new(thread, mixed(what, site) if self.by_site else what):
+        if self.is_new(thread, mixed(what, site) if self.is_recorded else what):
             self.add(thread, op | JOINED if is_joined else op, target, site, inside, event)
             thread.accesses += 1
+            thread.last = thread.period
         else:
             end_call(thread)
         return 0
@@ -321,9 +357,9 @@ cdef class UnitTable:
         cdef size_t i
         for i in range(start, thread.step_count):
             step = &thread.steps[i]
-            found_hash = mixed(mixed(found_hash, step.what if self.by_site else step.what & 0xFF), step.target)
+            found_hash = mixed(mixed(found_hash, step.what if self.is_recorded else step.what & 0xFF), step.target)
             found_hash = mixed(found_hash, step.inside)
-            if self.by_site:
+            if self.is_recorded:
                 found_hash = mixed(found_hash, step.site)
         return found_hash
 
@@ -343,6 +379,7 @@ cdef class UnitTable:
             free_map(&thread.alike)
             for i in range(held_count):
                 self.hold(thread, thread.held[i].lock, thread.held[i].site, thread.held[i].event)
+        thread.first, thread.ordered = thread.period, 0
         if not is_busy:
             thread.transaction, thread.region_count = 0, 0
         return 0
@@ -367,11 +404,15 @@ cdef class UnitTable:
         shape = self.shape(form, hash_value, locations + locks)
         self.shapes[shape].count += 1
         known = found(&self.last_of, <uint64_t> shape << 32 | number)
-        if known == NOT_FOUND or self.occurrences[known].period != thread.period:
+        if (
+            known == NOT_FOUND
+            or self.occurrences[known].first != thread.first
+            or self.occurrences[known].last != thread.last
+        ):
             self.occur(thread, number, shape)
         if self.executed is not None:
             self.executed(
-                number, shape, thread.period, thread.transaction,
+                number, shape, thread.first, thread.last, thread.transaction,
                 tuple([thread.events[i] for i in range(thread.step_count)]),
             )
         return 0
@@ -441,7 +482,9 @@ cdef class UnitTable:
         ensure_room(<void **> &self.occurrences, &self.occurrence_room, <size_t> at + 1, sizeof(OccurrenceRow))
         ensure_room(<void **> &self.events, &self.event_room, self.event_count + thread.step_count, sizeof(uint64_t))
         memcpy(self.events + self.event_count, thread.events, thread.step_count * sizeof(uint64_t))
-        self.occurrences[at] = OccurrenceRow(shape, number, thread.period, thread.transaction, 0, self.event_count)
+        self.occurrences[at] = OccurrenceRow(
+            shape, number, thread.first, thread.last, thread.transaction, 0, self.event_count
+        )
         self.event_count += thread.step_count
         self.occurrence_count += 1
         if row.first:
@@ -474,7 +517,7 @@ cdef class UnitTable:
         )
 
     def occurrences_of(self, uint32_t number, size_t steps):
-        """The occurrences of a shape of so many steps: thread, period, transaction and events of each."""
+        """The occurrences of a shape of so many steps: thread, first and last period, transaction, events of each."""
         if number >= self.shape_count:
             raise IndexError(number)
         cdef uint32_t at = self.shapes[number].first
@@ -484,7 +527,7 @@ cdef class UnitTable:
         while at:
             row = &self.occurrences[at - 1]
             events = tuple([self.events[row.events + i] for i in range(steps)])
-            rows.append((row.thread, row.period, row.transaction, events))
+            rows.append((row.thread, row.first, row.last, row.transaction, events))
             at = row.next
         return rows
 
@@ -502,15 +545,16 @@ cdef class UnitTable:
         return np.asarray(forms), np.asarray(starts), np.asarray(entities)
 
     def occurrence_columns(self):
-        """By occurrence: its shape, thread and period."""
+        """By occurrence: its shape, thread, and first and last period."""
         cdef uint32_t[::1] shapes = np.empty(self.occurrence_count, np.uint32)
         cdef uint32_t[::1] threads = np.empty(self.occurrence_count, np.uint32)
-        cdef uint32_t[::1] periods = np.empty(self.occurrence_count, np.uint32)
+        cdef uint32_t[::1] firsts = np.empty(self.occurrence_count, np.uint32)
+        cdef uint32_t[::1] lasts = np.empty(self.occurrence_count, np.uint32)
         cdef uint32_t i
         for i in range(self.occurrence_count):
             shapes[i], threads[i] = self.occurrences[i].shape, self.occurrences[i].thread
-            periods[i] = self.occurrences[i].period
-        return np.asarray(shapes), np.asarray(threads), np.asarray(periods)
+            firsts[i], lasts[i] = self.occurrences[i].first, self.occurrences[i].last
+        return np.asarray(shapes), np.asarray(threads), np.asarray(firsts), np.asarray(lasts)
 
 
 cdef inline void end_call(ThreadRow *thread) noexcept:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from atomsan.trace.symbols import Symbols, SymbolTable
 
 # What stands behind the name of a condition, which is that of its lock, and of what ran out.
-NOTIFICATION, RAN_OUT = " notification", " (ran out)"
+NOTIFICATION, RAN_OUT, READY = " notification", " (ran out)", " (ready)"
 
 # What a hand-over is of, by its number in `resolver/symbols.pxi`: the kind of primitive that has such, where no
 # definition says, and what stands behind its name.
@@ -28,6 +28,7 @@ _HANDS = (
     ("semaphore", " permit {}"),
     ("barrier", " phase {}"),
     ("lock", " hand-over {}"),
+    ("queue", READY),
     *((kind, RAN_OUT) for kind in ("event", "future", "queue", "semaphore", "barrier", "thread")),
     ("queue", " room"),
 )
@@ -93,6 +94,10 @@ class SymbolNames:
                 self.symbols.locks.set(lock, "reentrant", 1)
         for count, primitive, what in new["handovers"].tolist():
             kind, behind = _HANDS[what]
+            if behind == READY:
+                handovers = self.symbols.handovers
+                handovers.set(handovers.names.add(handovers[count] + READY), "ready", count)
+                continue
             label = self._label(primitive, kind)
             if behind == RAN_OUT:
                 # of the condition itself: nobody notified it

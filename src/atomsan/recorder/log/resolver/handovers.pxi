@@ -90,7 +90,7 @@ cdef int take(State *s, const RawRecord *r) except -1 nogil:
     if r.key_kind == HAND_PERMIT:
         return take_permit(s, r, p, site)
     if r.key_kind == HAND_ITEM:
-        return take_item(s, r, site)
+        return take_item(s, r, p, site)
     if r.key_kind == HAND_NOTHING:
         return take_nothing(s, r, p, <uint32_t> min(r.key, <uint64_t> OF_ROOM))
     hand = hand_of(s, r, p)
@@ -138,8 +138,8 @@ cdef int post_item(State *s, const RawRecord *r, Primitive *p, uint32_t site) ex
     return emit(s, r.thread, POST, hand, site)
 
 
-cdef int take_item(State *s, const RawRecord *r, uint32_t site) except -1 nogil:
-    """The oldest post of the same item. One that needed nobody is an access of the queue, and splits no region."""
+cdef int take_item(State *s, const RawRecord *r, Primitive *p, uint32_t site) except -1 nogil:
+    """The oldest post of the same item. One that needed nobody is a take of its own kind, which splits no region."""
     cdef uint32_t found = find(&s.table, r.object, AN_ITEM, r.key), hand, number, row
     cdef Thread *t = s.threads.rows + r.thread
     cdef Entry *entry
@@ -155,7 +155,7 @@ cdef int take_item(State *s, const RawRecord *r, uint32_t site) except -1 nogil:
     # What was there when the region began, it would have found alone, too. What came since it had to wait for, whether
     # or not it was there by the time that it was asked for.
     if r.flags & FLAG_NO_WAIT or (t.atomics and number <= t.since):
-        return 0
+        return emit(s, r.thread, TAKE, ready_hand(s, p, hand), site)
     t.since = s.nodes.items_posted
     return emit(s, r.thread, TAKE, hand, site)
 

@@ -14,6 +14,7 @@ cdef enum:
     HAND_OF_PERMIT
     HAND_OF_PHASE
     HAND_OF_LOCK
+    HAND_OF_READY         # an item that was there already: its number is that of the hand-over of its put
     HAND_OF_NOTHING       # and from here on: this and OF_...
 
 cdef struct Symbols:
@@ -123,6 +124,14 @@ cdef uint32_t new_hand(State *s, Primitive *p, uint64_t address, uint32_t what) 
     if HAND_OF_ITEM <= what <= HAND_OF_LOCK:
         p.named += 1
     new.number, new.primitive, new.what = p.named, p.number, what
+    s.symbols.hands += 1
+    return s.symbols.hands - 1
+
+
+cdef uint32_t ready_hand(State *s, Primitive *p, uint32_t hand) except? 0xFFFFFFFF nogil:
+    """The hand-over of an item that was there already: it is known by that of the put."""
+    cdef NewHand *new = <NewHand *> new_row(&s.symbols.new_hands, sizeof(NewHand))
+    new.number, new.primitive, new.what = hand, p.number, HAND_OF_READY
     s.symbols.hands += 1
     return s.symbols.hands - 1
 

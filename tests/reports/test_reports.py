@@ -104,7 +104,7 @@ def test_json_of_one_report() -> None:
     (finding,) = content["findings"]
     assert list(finding) == [
         *("id", "group", "status", "kind", "pattern", "region", "count", "runs", "first_event"),
-        *("witness", "explanation", "hint", "schedule", "replay", "outcome"),
+        *("witness", "interleaving", "explanation", "hint", "schedule", "replay", "outcome"),
     ]
     assert finding["witness"][0] == {
         "thread": "A",

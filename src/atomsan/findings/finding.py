@@ -140,6 +140,28 @@ class ShownStep:
         }
 
 
+class OrderedStep(NamedTuple):
+    """One step of a predicted interleaving, with names."""
+
+    position: int
+    """Its place in the whole interleaving, from 1: where some are missing, steps are left out."""
+    thread: str
+    transaction: int | None
+    """Its number in the thread; None outside regions, and for what is done with locks."""
+    region: str | None
+    event: int
+    op: str
+    location: str
+    site: SiteShown | None
+    number: int
+    """The event as the checkers numbered it."""
+
+    def to_dict(self) -> dict[str, Any]:
+        content = self._asdict() | {"site": dict(vars(self.site)) if self.site else None}
+        del content["number"]
+        return content
+
+
 @dataclass(frozen=True, kw_only=True)
 class Finding:
     """`docs/cli.md` has the JSON. `region` is that of the transaction to blame; in a cycle, that of its first one."""
@@ -153,6 +175,10 @@ class Finding:
     first_event: int | None
     first_place: str = ""
     witness: tuple[ShownStep, ...] = ()
+    interleaving: tuple[OrderedStep, ...] | None = None
+    """Of a prediction: the steps of both units, in an order in which it happens."""
+    left_out: int = 0
+    """How many steps of the interleaving are not among these, because there are so many."""
     span: tuple[int, int] | None = None
     """Which steps of the witness leave the transaction to blame and come back to it."""
     explanation: tuple[str, ...] = ()
@@ -191,6 +217,8 @@ class Finding:
             "runs": self.runs,
             "first_event": self.first_event,
             "witness": [step.to_dict() for step in self.witness],
+            "interleaving": None if self.interleaving is None else [step.to_dict() for step in self.interleaving],
+            **({"interleaving_left_out": self.left_out} if self.left_out else {}),
             "explanation": list(self.explanation),
             "hint": self.hint,
             "schedule": None,  # nothing can be forced to happen again yet

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from atomsan.checkers.results import NO_REGION, Witness
 from atomsan.findings.advice import advice_for, advice_for_cycle
-from atomsan.findings.finding import Finding, InSet, ShownStep, SiteShown, fingerprint, merge_findings
+from atomsan.findings.finding import Finding, InSet, OrderedStep, ShownStep, SiteShown, fingerprint, merge_findings
 from atomsan.findings.patterns import CYCLE, pattern_of
 from atomsan.findings.shortening import blamed_on_interrupted, shortened
 from atomsan.findings.wording import UnexplainedEdgeError, hint, hint_for_cycle, meaning, sentences
@@ -80,6 +80,27 @@ class TraceNames:
         events = [self.event(step.event) for step in steps]
         following = [*events[1:], *events[:1]]
         return [self._step(step, *event, to) for step, event, (to, _) in zip(steps, events, following, strict=True)]
+
+    def ordered(self, steps: Sequence[Step]) -> tuple[OrderedStep, ...]:
+        """The steps of an interleaving."""
+        return tuple(
+            OrderedStep(
+                position=step.position or 0,
+                thread=self.thread(step.thread),
+                transaction=step.transaction or None,
+                region=None if step.region == NO_REGION else self.region(step.region),
+                event=self._number(step.event),
+                op=Op(step.op).word,
+                location=self.location(Op(step.op), step.target),
+                site=self.site(step.site),
+                number=step.event,
+            )
+            for step in steps
+        )
+
+    def _number(self, event: int) -> int:
+        known = self._source.place(event).event
+        return event if known is None else known
 
     def _step(self, step: Step, event: int, place: str, to: int) -> ShownStep:
         op = Op(step.op)

@@ -167,13 +167,24 @@ class _Predict:
         """What is predicted, before it is judged."""
         if not self.predictions:
             return []
-        from atomsan.findings.making import findings_of, violations_of
+        from atomsan.findings.finding import merge_findings
+        from atomsan.findings.making import violations_of
+        from atomsan.findings.shortening import shortened
 
-        witnesses = [one.witness for one in self.predictions]
-        if not self.main.meta.recorded:
-            return findings_of(witnesses, self.names, STATUS)
-        found = violations_of(witnesses, self.names, STATUS)
+        is_recorded = self.main.meta.recorded
+        witnesses = [one.witness if is_recorded else shortened(one.witness) for one in self.predictions]
+        found = [
+            self._with_order(finding, one)
+            for finding, one in zip(violations_of(witnesses, self.names, STATUS), self.predictions, strict=True)
+        ]
+        if not is_recorded:
+            return merge_findings(found)
         return [self._with_doubts(finding, one) for finding, one in zip(found, self.predictions, strict=True)]
+
+    def _with_order(self, finding: Finding, prediction: Prediction) -> Finding:
+        """With the interleaving that it is of."""
+        steps, left_out = prediction.interleaving()
+        return replace(finding, interleaving=self.names.ordered(steps), left_out=left_out)
 
     def _with_doubts(self, finding: Finding, prediction: Prediction) -> Finding:
         """With what is not as it was in the run."""

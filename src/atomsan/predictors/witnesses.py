@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import chain, islice, pairwise, product
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -19,13 +20,15 @@ if TYPE_CHECKING:
     from atomsan.predictors.order import Order
     from atomsan.predictors.pairs import State
     from atomsan.predictors.replay import Replay
-    from atomsan.predictors.units import UnitStep
+    from atomsan.predictors.units import Occurrence, Shape, UnitStep
 
 # So many ways to tear a pair of units apart are looked at, those of accesses that are close together first; of one
 # kind, so many are tried.
 MOST_TEARS = 20_000
 MOST_OF_A_KIND = 8
 SPANS_IN_A_TICK = 1_000
+# Of longer interleavings, so many steps are shown, and the acquires and releases that belong to them.
+MOST_SHOWN = 100
 
 Kind = tuple[object, ...]
 
@@ -38,10 +41,19 @@ class Acting(NamedTuple):
     parting: Change
 
 
+class Interleaving(NamedTuple):
+    """The steps of two units in an order in which one is torn apart."""
+
+    steps: Sequence[Step]
+    left_out: int
+    """How many steps of the units are left out, because there are so many."""
+
+
 class Prediction(NamedTuple):
     """A witness, and what may go another way in the interleaving that it is of."""
 
     witness: Witness
+    interleaving: Callable[[], Interleaving]
     changes: Sequence[Change] = ()
     stand_in: Acting | None = None
 
@@ -117,10 +129,15 @@ class _Kinds:
 
     def _of_ways(self, torn: Torn, tear: Tear, ways: Sequence[list[State]]) -> Prediction:
         if self._replay is None:
-            return Prediction(_witness(torn, tear, ways[0]))
+            return _prediction(torn, tear, ways[0])
         tried = [(self._replay.changes(torn, tear, way), way) for way in ways]
         changes, way = min(tried, key=lambda one: weight(one[0]))
-        return Prediction(_witness(torn, tear, way), changes)
+        return _prediction(torn, tear, way)._replace(changes=changes)
+
+
+def _prediction(torn: Torn, tear: Tear, way: list[State]) -> Prediction:
+    one, other = _Side(torn.shape, torn.unit), _Side(torn.other, torn.other_unit)
+    return Prediction(_witness(torn, tear, way), partial(_interleaving, one, other, _around(torn, tear, way)))
 
 
 def _acting(torn: Torn, stand_in: StandIn | None) -> Acting | None:
@@ -209,6 +226,54 @@ def _positions(way: list[State]) -> tuple[dict[int, int], dict[int, int]]:
         else:
             others[j] = position
     return own, others
+
+
+class _Side(NamedTuple):
+    """One of two units."""
+
+    shape: Shape
+    unit: Occurrence
+
+
+class _Shown(NamedTuple):
+    """The steps of an interleaving that are shown: its place there, of which unit it is, and its place in that."""
+
+    steps: list[tuple[int, bool, int]]
+    left_out: int
+
+
+def _around(torn: Torn, tear: Tear, way: list[State]) -> _Shown:
+    """The steps of a way. Of very many, those around the torn accesses and what comes between them, and their locks."""
+    steps = [
+        (position, next_i > i, i if next_i > i else j)
+        for position, ((i, j), (next_i, _)) in enumerate(pairwise(way), 1)
+    ]
+    if len(steps) <= MOST_SHOWN:
+        return _Shown(steps, 0)
+    ends = {True: {tear.first, tear.last}, False: {tear.into, tear.out}}
+    middle = [place for place, (_, is_own, at) in enumerate(steps) if at in ends[is_own]]
+    reach = MOST_SHOWN // (2 * len(middle))
+    kept = {step[1:] for place in middle for step in steps[max(0, place - reach) : place + reach + 1]}
+    for is_own, shape in ((True, torn.shape), (False, torn.other)):
+        blocks = (node for node in shape.form.tree.nodes if node.lock is not None)
+        for block in blocks:
+            places = {(is_own, block.first), (is_own, block.last)}
+            if places & kept or any(block.first < at < block.last for at in ends[is_own]):
+                kept |= places
+    shown = [step for step in steps if step[1:] in kept]
+    return _Shown(shown, len(steps) - len(shown))
+
+
+def _interleaving(one: _Side, other: _Side, shown: _Shown) -> Interleaving:
+    """Units do not know at which sites they take their locks."""
+    steps = [
+        side.shape.step(side.unit, at, Edge.PROGRAM_ORDER, position)
+        for position, is_own, at in shown.steps
+        for side in [one if is_own else other]
+    ]
+    return Interleaving(
+        [step if step.op <= Op.WRITE else step._replace(site=NO_SITE) for step in steps], shown.left_out
+    )
 
 
 def _edge(one: int, other: int) -> Edge:

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 import atomsan
@@ -10,6 +15,9 @@ from atomsan.findings.report import PredictionFacts
 from atomsan.findings.runs import merge_runs
 from atomsan.flow import predict as flow_predict
 from atomsan.flow.prediction_beside import with_predictions
+from atomsan.predictors.witnesses import Prediction, predictions
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
 
 LOST = (
     "T1:begin(a) T1:acq(l) T1:r(x) T1:rel(l) T1:acq(l) T1:w(x) T1:rel(l) T1:end(a) "
@@ -105,6 +113,23 @@ def test_time_that_runs_out_leaves_the_check_and_a_warning() -> None:
     assert found.stopped is None
     assert any("--predict-seconds" in warning for warning in found.warnings)
     assert (facts(found).conflict_atomic, facts(found).reason("conflict")) == (None, "out of time")
+
+
+def test_what_was_found_when_the_time_is_up_is_judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    trace = tmp_path / "t.atomtrace"
+    atomsan.run(EXAMPLES / "bank.py", keep=trace, predict=False)
+    found_in_time = predictions
+
+    def late(pairs: Any, order: Any, tick: Callable[[], None], replay: Any) -> Iterator[Prediction]:
+        yield from found_in_time(pairs, order, tick, replay)
+        while True:
+            tick()
+            time.sleep(0.01)
+
+    monkeypatch.setattr(flow_predict, "predictions", late)
+    found = atomsan.predict(trace, timeout=3)
+    assert found.stopped == "out of time"
+    assert [(one.region, one.status) for one in found.findings] == [("bank:deposit", "predicted")]
 
 
 @pytest.mark.parametrize(

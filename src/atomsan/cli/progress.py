@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Callable, Iterator, Sized
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
 from atomsan.reports.numerals import number
+from atomsan.trace.monitor import Stage
 
 if TYPE_CHECKING:
+    from rich.progress import Progress
+
     from atomsan.flow.trace_input import OpenedTrace
     from atomsan.types import EventSource
 
@@ -27,26 +31,71 @@ class BatchCounter:
 
 
 @contextmanager
-def progress(title: str, source: EventSource, *, quiet: bool) -> Iterator[BatchCounter]:
-    """Counts the batches of a pass; with a progress bar if standard error is a terminal."""
+def progress(
+    title: str, source: EventSource | Stage, *, quiet: bool, after: float | None = None
+) -> Iterator[BatchCounter]:
+    """Counts the batches of a pass; with a progress bar if standard error is a terminal, also for other work.
+
+    `after` so many seconds, if the work takes longer than that: the bar itself takes a tenth of a second.
+    """
     counter = BatchCounter()
     if quiet or sys.stderr is None or not sys.stderr.isatty():
         yield counter
         return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn(title), BarColumn(), TextColumn("{task.fields[rate]}"), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(title, total=None, rate="")
-
-        def move(events: int) -> None:
-            fraction = _fraction(source, events)
-            rate = f"{number(events)} events, {number(round(events / (bar.tasks[task].elapsed or 1)))} events/s"
-            bar.update(task, total=fraction and 1.0, completed=fraction or 0.0, rate=rate)
-
-        counter.move = move
+    bar = _Bar(title, source, counter)
+    if after is None:
+        bar.start()
+        try:
+            yield counter
+        finally:
+            bar.stop()
+        return
+    timer = threading.Timer(after, bar.start)
+    timer.daemon = True
+    timer.start()
+    try:
         yield counter
+    finally:
+        timer.cancel()
+        timer.join()
+        bar.stop()
+
+
+class _Bar:
+    """A progress bar for a pass over a source, or a stage."""
+
+    def __init__(self, title: str, source: EventSource | Stage, counter: BatchCounter) -> None:
+        self._title = title
+        self._source = source
+        self._counter = counter
+        self._shown: Progress | None = None
+
+    def start(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+        source, console = self._source, Console(stderr=True)
+        if isinstance(source, Stage):
+            columns = (TextColumn(f"{self._title}: {source.title}"), BarColumn(), TimeElapsedColumn())
+            self._shown = bar = Progress(*columns, console=console, transient=True)
+            bar.add_task(self._title, total=None)
+        else:
+            rate_column = TextColumn("{task.fields[rate]}")
+            of_pass = (TextColumn(self._title), BarColumn(), rate_column, TimeRemainingColumn())
+            self._shown = bar = Progress(*of_pass, console=console, transient=True)
+            task = bar.add_task(self._title, total=None, rate="")
+
+            def move(events: int) -> None:
+                fraction = _fraction(source, events)
+                rate = f"{number(events)} events, {number(round(events / (bar.tasks[task].elapsed or 1)))} events/s"
+                bar.update(task, total=fraction and 1.0, completed=fraction or 0.0, rate=rate)
+
+            self._counter.move = move
+        bar.start()
+
+    def stop(self) -> None:
+        if self._shown is not None:
+            self._shown.stop()
 
 
 def _fraction(source: EventSource, events: int) -> float | None:
@@ -58,14 +107,14 @@ def _fraction(source: EventSource, events: int) -> float | None:
 
 
 def timed_progress(
-    title: str, timeout: float | None, *, quiet: bool
-) -> Callable[[OpenedTrace], AbstractContextManager[BatchCounter]]:
+    title: str, timeout: float | None, *, quiet: bool, after: float | None = None
+) -> Callable[[OpenedTrace | Stage], AbstractContextManager[BatchCounter]]:
     """For the passes of a check: a progress bar around each, and an alarm at the end of the time."""
 
     @contextmanager
-    def around(source: OpenedTrace) -> Iterator[BatchCounter]:
-        alarm = nullcontext() if timeout is None else _alarm(timeout, source)
-        with alarm, progress(title, source, quiet=quiet) as counter:
+    def around(source: OpenedTrace | Stage) -> Iterator[BatchCounter]:
+        alarm = nullcontext() if timeout is None or isinstance(source, Stage) else _alarm(timeout, source)
+        with alarm, progress(title, source, quiet=quiet, after=after) as counter:
             yield counter
 
     return around

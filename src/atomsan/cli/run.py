@@ -9,9 +9,13 @@ from typing import TYPE_CHECKING
 from atomsan.cli.exit_codes import Exit
 from atomsan.cli.messages import say, show
 from atomsan.cli.option_groups import LaunchOptions, RegionOptions, ReportOptions
+from atomsan.cli.progress import timed_progress
 from atomsan.errors import InputError, check_positive
 from atomsan.reports.numerals import counted
 from atomsan.reports.registry import DEFAULT, REPORTERS
+
+# Predictions that take fewer seconds have no progress bar.
+BAR_AFTER = 0.5
 
 if TYPE_CHECKING:
     from atomsan.findings.report import Report
@@ -61,11 +65,13 @@ def run(
     from atomsan.flow.run import checked_under, merged, run_and_check
 
     program, limits, rules = launch.to_run(), launch.limits(), regions.specification()
-    check = checked_under(algorithm, rules, predict_seconds if predict else None)
+    progress = timed_progress("predicting", None, quiet=reporting.quiet, after=BAR_AFTER)
+    check = checked_under(algorithm, rules, predict_seconds if predict else None, progress)
+    check_only = checked_under(algorithm, rules, None)  # prediction would keep the program waiting
 
     def show_interim(tape: Tape) -> None:
         say(f"so far, {counted(tape.events, 'event')}:")
-        show(DEFAULT.reporter().render([check(tape)]))
+        show(DEFAULT.reporter().render([check_only(tape)]))
 
     runs: list[list[Report]] = []
     outcomes: list[Outcome] = []

@@ -27,7 +27,7 @@ from atomsan.predictors.sharing import Sharing
 from atomsan.predictors.stand_ins import stand_ins
 from atomsan.predictors.witnesses import Prediction, predictions, races
 from atomsan.trace.events import NO_SITE
-from atomsan.trace.monitor import Monitor, Progress, silent
+from atomsan.trace.monitor import OUT_OF_TIME, Monitor, Progress, silent
 
 if TYPE_CHECKING:
     import os
@@ -74,6 +74,7 @@ def predict(
         opened = opened.in_memory()
     state = _Predict(opened, Monitor(timeout, progress), methods, handovers=handovers, explain=explain)
     execute(PLAN, state, state.monitor)
+    _explain_late(state, Monitor(None, progress))
     return _report(state, state.judged())
 
 
@@ -94,6 +95,8 @@ class _Predict:
     """Of recorded programs."""
     answers: dict[str, Answer] | None = None
     explained: Explained | None = None
+    is_explained_late: bool = False
+    """Whether what was found before the time was up could be explained after that."""
     seconds: float = 0.0
     transactions: int = 0
 
@@ -131,7 +134,7 @@ class _Predict:
         found: list[Prediction] = []
         if self.analysis is None:
             return found
-        with self.monitor.stopping():
+        with self.monitor.stopping(), self.monitor.working("looking for orders that show it"):
             found.extend(predictions(chain(pairs, self._stand_ins()), self.analysis.order, self.tick, self.replay))
         return found
 
@@ -236,7 +239,7 @@ class _Predict:
         evidence = Evidence(
             is_ours=(lambda region: region not in self.marked_regions) if self.main.meta.recorded else None,
             are_apart=self.membership.are_apart,
-            is_settled=self.monitor.stopped is None,
+            is_settled=self.monitor.stopped is None or self.is_explained_late,
             around=explained.around,
         )
         return [*with_groups(judge(explained.violations, evidence)), *self.beside]
@@ -289,7 +292,7 @@ def _answer(state: _Predict) -> dict[str, Answer]:
     assert state.analysis is not None
     start = time.monotonic()
     answers: dict[str, Answer] = {}
-    with state.monitor.stopping():
+    with state.monitor.stopping(), state.monitor.working("comparing units"):
         for method in state.methods:
             answers[method] = _ANSWERS[method](state.analysis)
         _ = state.analysis.conflicts.commits  # races, and what is proved, follow from these
@@ -309,6 +312,16 @@ def _explain(state: _Predict) -> Explained:
     from atomsan.flow.explaining import explain
 
     return explain(state.trace, state.main, state.monitor, state.violations)[0]
+
+
+def _explain_late(state: _Predict, monitor: Monitor) -> None:
+    """If the time was up, what was found by then is judged all the same, which takes one more pass."""
+    if state.monitor.stopped != OUT_OF_TIME or not state.wants_explanations():
+        return
+    from atomsan.flow.explaining import explain
+
+    state.explained = explain(state.trace, state.main, monitor, state.violations)[0]
+    state.is_explained_late = monitor.stopped is None
 
 
 def _read_flat(state: _Predict, feed: Callable[[FlatBatch], None], opened: OpenedTrace) -> None:

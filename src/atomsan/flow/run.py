@@ -19,6 +19,7 @@ from atomsan.flow.prediction_beside import PREDICT_SECONDS, with_predictions
 from atomsan.recorder.log.runner import Outcome, started
 from atomsan.recorder.log.spool import spool_directory
 from atomsan.recorder.python.launch import Program, PythonLaunch
+from atomsan.trace.monitor import silent
 from atomsan.trace.output_paths import prepare_output
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from atomsan.recorder.log.tape import Tape
     from atomsan.recorder.python.options import RecordingOptions
     from atomsan.source.spec import Specification
+    from atomsan.trace.monitor import Progress
     from atomsan.types import EventSource
 
 # Makes a report of events.
@@ -124,9 +126,15 @@ def recording_options(
 
 
 def checked_under(
-    algorithm: str | Sequence[str], spec: Specification, predict_seconds: float | None = PREDICT_SECONDS
+    algorithm: str | Sequence[str],
+    spec: Specification,
+    predict_seconds: float | None = PREDICT_SECONDS,
+    progress: Progress = silent,
 ) -> Check:
-    """Checks events with these algorithms, under this specification, and predicts. Unknown names raise now."""
+    """Checks events with these algorithms, under this specification, and predicts, if there is time for that.
+
+    `progress` is that of the prediction. Unknown names raise now.
+    """
     from atomsan.checkers.algorithms import choice_of
 
     choice_of(algorithm)
@@ -138,7 +146,7 @@ def checked_under(
         if predict_seconds is None:
             return check(events, algorithm, spec)
         kept = events if hasattr(events, "reopened") else LatestEvents(events)
-        return with_predictions(check(kept, algorithm, spec), kept, spec, predict_seconds)
+        return with_predictions(check(kept, algorithm, spec), kept, spec, predict_seconds, progress)
 
     return checked
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sized
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from atomsan.types import EventSource
@@ -13,7 +13,14 @@ if TYPE_CHECKING:
 INTERRUPTED = "interrupted"
 OUT_OF_TIME = "out of time"
 
-# Around a pass over a source: a context manager whose value is called with each batch that is done.
+
+class Stage(NamedTuple):
+    """Long work that reads no source: how much of it there is, is not known."""
+
+    title: str
+
+
+# Around a pass over a source, or a stage: a context manager whose value is called with each batch that is done.
 Progress = Callable[[Any], AbstractContextManager[Callable[[Sized], None]]]
 
 
@@ -55,6 +62,10 @@ class Monitor:
         finally:
             if hasattr(source, "close"):
                 source.close()
+
+    def working(self, title: str) -> AbstractContextManager[object]:
+        """Progress of work that reads no source."""
+        return self._progress(Stage(title))
 
     def _is_late(self) -> bool:
         return self._deadline is not None and time.monotonic() >= self._deadline

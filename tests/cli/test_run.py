@@ -511,6 +511,19 @@ def test_what_did_not_happen_is_predicted(atomsan: Atomsan) -> None:
     assert "lost update in app:Account.deposit (predicted: possible in this order)" in ran.err
 
 
+def test_interrupted_prediction_leaves_the_report_on_the_run(atomsan: Atomsan, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("atomsan.flow.predict.predictions", stop)
+    written(QUIET)
+    ran = atomsan("run", "-o", "report.json", "app.py")
+    assert (ran.code, ran.out) == (3, "2\n")
+    assert "warning: other interleavings were not looked at to the end, because of an interrupt" in ran.err
+    report = json.loads(Path("report.json").read_text())
+    assert (report["verdict"], report["serializable"], report["conflict_atomic"]) == ("unknown", True, False)
+
+
 def told(text: str) -> str:
     """What a report says, whichever threads it was, and whether it happened or is predicted."""
     text = re.sub(r"Thread-\d \(customer\) #\d+", "T", text)

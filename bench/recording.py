@@ -1,6 +1,6 @@
 """Slowdown and disk space of recording whole multi-threaded programs, compared with their plain run.
 
-    python bench/run.py --only recording --only run
+    python bench/run.py --only recording --only run --only run-predict
 
 The programs are in `programs/`, one for each kind of load; their output must be the same plain and recorded.
 """
@@ -17,6 +17,7 @@ from pathlib import Path
 from harness import TOOL, Row, atomsan, best, command
 
 PROGRAMS = Path(__file__).parent / "programs"
+EXAMPLES = Path(__file__).parents[1] / "examples"
 
 # The limit of the slowdown; None: it counts only in the mean.
 LIMITS: dict[str, float | None] = {
@@ -33,6 +34,7 @@ LIMITS: dict[str, float | None] = {
 MEAN_LIMIT = 1.6
 BYTES_LIMIT = 8.0
 START_LIMIT = 0.25
+PREDICT_LIMIT = 0.3
 
 
 def programs(directory: Path, repeat: int) -> Iterator[Row]:
@@ -69,3 +71,17 @@ def start_up(directory: Path, repeat: int) -> Iterator[Row]:
     empty.write_text("")
     plain, recorded = best(repeat, command(sys.executable, empty), atomsan("run", "--quiet", empty))
     yield Row("atomsan run on an empty script, more than python", recorded - plain, "s", START_LIMIT)
+
+
+def predicting(repeat: int) -> Iterator[Row]:
+    """What prediction adds to a short run: the time until the report is there."""
+    program = EXAMPLES / "bank.py"
+    run = ("run", "--quiet", "--findings-exit-code", "0")
+    without, with_it = best(repeat, atomsan(*run, "--no-predict", program), atomsan(*run, program))
+    yield Row(
+        "atomsan run examples/bank.py, more than with --no-predict",
+        with_it - without,
+        "s",
+        PREDICT_LIMIT,
+        detail=f"{with_it:.3f} s, {without:.3f} s",
+    )

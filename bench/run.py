@@ -40,6 +40,7 @@ def benchmarks(directory: Path, repeat: int, scale: float) -> dict[str, Iterator
         "sets": sets.patterns(min(repeat, 5), events),
         "projection": projection.projections(min(repeat, 5), events),
         "run": recording.start_up(directory, 2 * repeat),
+        "run-predict": recording.predicting(2 * repeat),
         "run-sets": sets.in_a_run(min(repeat, 3)),
         "judging": judging.judging(directory, min(repeat, 3)),
         "recording": recording.programs(directory, min(repeat, 5)),

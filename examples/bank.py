@@ -1,10 +1,10 @@
 """A bank account whose every access is locked, and which loses money all the same.
 
 `get` and `set` each hold the lock, so no data-race detector complains. But `deposit` takes the lock twice, and what
-another thread deposits in between is overwritten. Run it, then let AtomSan look at it:
+another thread deposits in between is overwritten. That is rare: AtomSan finds it in a run in which all is well.
 
     python examples/bank.py
-    atomsan run --noise examples/bank.py
+    atomsan run examples/bank.py
 
 `bank_fixed.py` is the same program without the bug.
 """

@@ -1,6 +1,6 @@
 """The bank account of `bank.py` without its bug: a deposit holds the lock from the read to the write.
 
-`python examples/bank_fixed.py`, or `atomsan run --noise examples/bank_fixed.py`.
+`python examples/bank_fixed.py`, or `atomsan run examples/bank_fixed.py`.
 """
 
 import threading

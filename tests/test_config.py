@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import atomsan
 from atomsan.cli.arguments import ARGUMENTS
 from atomsan.cli.main import VERBS
-from atomsan.cli.option_help import metavar
+from atomsan.cli.option_help import metavar, negation
 from atomsan.config.settings import Settings, find_settings, resolved
 from atomsan.config.table import OPTIONS, options_of
 from atomsan.errors import InputError
@@ -34,6 +36,19 @@ def test_the_command_line_wins_over_the_file_and_the_file_over_the_default() -> 
     assert values("stats", {"format": "json"}, format="text")["format"] == "text"
     assert values("stats", {"lenient": True})["lenient"] is True
     assert values("stats", {"lenient": True}, lenient=False)["lenient"] is False
+
+
+def test_a_switch_that_is_on_by_default_can_be_turned_off_in_the_file_and_on_the_command_line() -> None:
+    assert values("run")["predict"] is True
+    assert values("run", predict=False)["predict"] is False
+    assert values("run", {"predict": False})["predict"] is False
+    assert values("run", {"predict": False}, predict=True)["predict"] is True
+
+
+def test_python_and_the_command_line_have_the_same_defaults() -> None:
+    defaults = {name: one.default for name, one in signature(atomsan.run).parameters.items()}
+    for name in ("predict", "predict_seconds", "noise", "seed", "live", "redact_keys"):
+        assert defaults[name] == values("run")[name], name
 
 
 def test_every_option_of_a_verb_has_a_value() -> None:
@@ -177,7 +192,9 @@ def test_command_line_tool_reads_the_settings() -> None:
 
 def test_rows_of_the_table_are_complete() -> None:
     for option in OPTIONS:
-        assert option.example.startswith((option.flag, f"{option.short} ")), option.name
+        # of a switch that is on already, the way to turn it off
+        flag = negation(option) if option.is_switch and option.default else option.flag
+        assert option.example.startswith((flag, f"{option.short} ")), option.name
         assert option.help.endswith("."), option.name
         assert option.is_switch or metavar(option), option.name
         assert option.name.isidentifier()

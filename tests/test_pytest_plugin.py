@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import pytest
 
 import atomsan.pytest_plugin
+from atomsan.flow.prediction_beside import SharedSeconds
 from atomsan.pytest_plugin import MarkerOptions
 
 # One account whose every access is locked. `deposit` reads and writes it in two critical sections, `add` in one.
@@ -569,6 +570,86 @@ def test_findings_of_earlier_runs_are_kept_however_the_last_one_ends(tmp_path: P
         assert ("atomicity violation" in said) == (test != "test_fails")
 
 
+# ---- prediction
+
+# The threads run one after the other.
+TEST_QUIET = """
+    import threading
+
+    import pytest
+
+    from bank import Account, deposit
+
+    def one_by_one(function, *arguments):
+        for _ in range(2):
+            ended = []
+            threading.Thread(target=lambda: ended.append(function(*arguments))).start()
+            while not ended:
+                pass
+
+    def test_racy():
+        one_by_one(deposit, Account(), 1)
+
+    def test_safe():
+        one_by_one(Account().add, 1)
+
+    @pytest.mark.atomsan(predict=False)
+    def test_only_what_happens():
+        one_by_one(deposit, Account(), 1)
+"""
+QUIET = {"bank.py": BANK, "test_quiet.py": TEST_QUIET}
+
+
+def test_what_could_have_happened_fails_a_test(tmp_path: Path) -> None:
+    project = write(tmp_path / "project", QUIET)
+    ran = run_pytest(project, "--atomsan", "--atomsan-report=out.json")
+    assert ran.outcomes == {
+        "test_quiet.py::test_racy": "FAILED",
+        "test_quiet.py::test_safe": "PASSED",
+        "test_quiet.py::test_only_what_happens": "PASSED",
+    }
+    assert "predicted atomicity violation: lost update in bank:deposit" in ran.section("test_quiet.py::test_racy")
+    assert "warning" not in ran.out
+    reports = runs(json.loads((project / "out.json").read_text()))
+    answers = {name: one[0].get("conflict_atomic") for name, one in reports.items()}
+    assert answers["test_quiet.py::test_racy"] is False
+    assert "test_quiet.py::test_only_what_happens" in answers
+
+
+def test_prediction_can_be_turned_off(tmp_path: Path) -> None:
+    project = write(tmp_path / "project", QUIET)
+    assert set(run_pytest(project, "--atomsan", "--no-atomsan-predict").outcomes.values()) == {"PASSED"}
+
+
+def test_time_that_runs_out_is_in_the_summary(tmp_path: Path) -> None:
+    project = write(tmp_path / "project", QUIET)
+    ran = run_pytest(project, "--atomsan", "--atomsan-predict-seconds=1e-9")
+    assert set(ran.outcomes.values()) == {"PASSED"}
+    assert "warning: there was no time to look at all other interleavings of 2 tests" in ran.out
+
+
+def test_interrupt_of_a_prediction_ends_the_tests(tmp_path: Path) -> None:
+    conftest = """
+        from atomsan.flow import predict
+
+        def stop(*arguments, **options):
+            raise KeyboardInterrupt
+
+        predict.predict = stop
+    """
+    ran = run_pytest(write(tmp_path / "project", QUIET | {"conftest.py": conftest}), "--atomsan")
+    assert (ran.code, ran.outcomes) == (pytest.ExitCode.INTERRUPTED, {})
+
+
+def test_predictions_share_the_time_that_tests_take() -> None:
+    shared = SharedSeconds(20)
+    assert shared.after(0.5) == 20
+    shared.spend(15)
+    assert shared.after(1) == 6.5
+    shared.spend(60)
+    assert shared.after(0.25) == 0.25
+
+
 # ---- the report
 
 
@@ -687,6 +768,7 @@ def test_globs_that_match_no_module_warn_once(tmp_path: Path, workers: tuple[str
         (["--atomsan-spec=no.toml"], "", "no.toml: cannot be read: No such file or directory"),
         ([], "nois = true", "pyproject.toml: 'nois' is not an option (did you mean noise?)"),
         (["--atomsan-repeat=0"], "", "repeat must be at least 1"),
+        (["--atomsan-predict-seconds=0"], "", "predict-seconds must be more than 0"),
     ],
 )
 def test_bad_options_are_usage_errors(tmp_path: Path, options: list[str], settings: str, said: str) -> None:
@@ -726,8 +808,9 @@ def test_wrong_marker_is_an_error_in_workers_too(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"noisy": True}, "has no option 'noisy': it has enabled, noise, seed, repeat, atomic, not_atomic"),
+        ({"noisy": True}, "has no option 'noisy': it has enabled, noise, seed, repeat, predict, atomic, not_atomic"),
         ({"enabled": 1}, "wants for enabled True or False, not 1"),
+        ({"predict": None}, "wants for predict True or False, not None"),
         ({"seed": "1"}, "wants for seed a whole number, not '1'"),
         ({"repeat": 0}, "wants for repeat a whole number, at least 1, not 0"),
         ({"atomic": [1]}, "wants for atomic names of regions, as a text or a list of texts, not [1]"),
@@ -735,12 +818,12 @@ def test_wrong_marker_is_an_error_in_workers_too(tmp_path: Path) -> None:
 )
 def test_message_for_a_wrong_marker(given: dict[str, Any], said: str) -> None:
     with pytest.raises(ValueError, match=re.escape(said)):
-        MarkerOptions(True, False, 0, 1, (), ()).changed(given)
+        MarkerOptions(True, False, 0, 1, True, (), ()).changed(given)
 
 
 def test_regions_of_several_markers_add_up() -> None:
-    wanted = MarkerOptions(True, False, 0, 1, (), ("a",)).changed({"not_atomic": "b", "repeat": 2})
-    assert wanted == MarkerOptions(True, False, 0, 2, (), ("a", "b"))
+    wanted = MarkerOptions(True, False, 0, 1, True, (), ("a",)).changed({"not_atomic": "b", "repeat": 2})
+    assert wanted == MarkerOptions(True, False, 0, 2, True, (), ("a", "b"))
 
 
 def test_unwritable_report_is_a_usage_error_at_the_end(tmp_path: Path) -> None:

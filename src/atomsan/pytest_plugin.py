@@ -17,6 +17,7 @@ from __future__ import annotations
 import argparse
 import ast
 import os
+import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
@@ -35,11 +36,25 @@ if TYPE_CHECKING:
     from atomsan.reports.files import ReportFile
     from atomsan.reports.registry import ReportFormat
     from atomsan.source.loading import Preparation
+    from atomsan.source.spec import Specification
 
-MARKER = "atomsan(enabled, noise, seed, repeat, atomic, not_atomic): how this test is recorded with --atomsan"
+MARKER = "atomsan(enabled, noise, seed, repeat, predict, atomic, not_atomic): how this test is recorded with --atomsan"
 
 # The options of `atomsan run` that this plugin has too: these can also be set in [tool.atomsan].
-SHARED = ("noise", "seed", "repeat", "include", "omit", "spec", "atomic", "not_atomic", "fail_on", "redact_keys")
+SHARED = (
+    "noise",
+    "seed",
+    "repeat",
+    "include",
+    "omit",
+    "spec",
+    "atomic",
+    "not_atomic",
+    "fail_on",
+    "redact_keys",
+    "predict",
+    "predict_seconds",
+)
 
 # The attribute of pytest's report on a test that has our results, and the keys of a worker's output with the files that
 # could not be watched, and with the warnings about globs that matched no module.
@@ -62,7 +77,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--atomsan-spec", metavar="FILE", help="the atomicity specification")
     group.addoption("--atomsan-atomic", action="append", metavar="GLOB", help="regions that are meant to be atomic")
     group.addoption("--atomsan-not-atomic", action="append", metavar="GLOB", help="regions that are not meant to be")
-    group.addoption("--atomsan-fail-on", action="append", metavar="KINDS", help="what fails a test too: suspects")
+    group.addoption("--atomsan-fail-on", action="append", metavar="KINDS", help="also fail on suspects, race, deadlock")
+    group.addoption("--atomsan-predict", action=switch, help="also look at other interleavings (default: on)")
+    group.addoption("--atomsan-predict-seconds", type=float, metavar="S", help="for at most S seconds (default: 20)")
     group.addoption("--atomsan-redact-keys", action=switch, help="do not show the keys of containers")
 
 
@@ -104,6 +121,7 @@ class MarkerOptions(NamedTuple):
     noise: bool
     seed: int
     repeat: int
+    predict: bool
     atomic: Sequence[str]
     not_atomic: Sequence[str]
 
@@ -117,7 +135,7 @@ class MarkerOptions(NamedTuple):
 
 def _marker_value(name: str, value: Any) -> Any:
     """The value of an option of a marker, if it is valid."""
-    if name in ("enabled", "noise"):
+    if name in ("enabled", "noise", "predict"):
         fits, wanted = isinstance(value, bool), "True or False"
     elif name in ("seed", "repeat"):
         least = 1 if name == "repeat" else None
@@ -140,6 +158,8 @@ class RunResult(TypedDict):
     test: str
     events: int
     findings: int
+    is_cut_short: bool
+    """Whether there was no time to look at all other interleavings."""
     document: str
     """Its report, as the report file will have it; empty if there is no report file."""
 
@@ -150,6 +170,7 @@ class Plugin:
     def __init__(self, config: pytest.Config, options: argparse.Namespace) -> None:
         from atomsan.config.specification import specification
         from atomsan.errors import AtomSanError
+        from atomsan.flow.prediction_beside import SharedSeconds
         from atomsan.source.field_paths import hops
 
         try:
@@ -171,6 +192,7 @@ class Plugin:
         self._unmatched: list[list[str]] = []
         # by test and worker, one for each run of the test
         self._results: dict[tuple[str, str], list[RunResult]] = {}
+        self._seconds = SharedSeconds(values["predict_seconds"])
         # why the report could not be written
         self._problem: str | None = None
 
@@ -219,7 +241,7 @@ class Plugin:
     def _options_of(self, item: pytest.Item) -> MarkerOptions:
         """The options of one test: those of the command line, changed by its markers, the nearest last."""
         values = self._values
-        options = MarkerOptions(True, values["noise"], values["seed"], values["repeat"], (), ())
+        options = MarkerOptions(True, values["noise"], values["seed"], values["repeat"], values["predict"], (), ())
         for marker in reversed(list(item.iter_markers("atomsan"))):
             if marker.args:
                 raise ValueError("takes options by name only")
@@ -270,6 +292,7 @@ class Plugin:
         seed = options.seed if options.noise else None
         name = item.nodeid if seed is None else f"{item.nodeid} (seed {seed})"
         result, failure, is_skipped = None, None, False
+        start = time.monotonic()
         with ExitStack() as closing:
             with self._recorder.trace(name, seed=seed) as tape:
                 closing.enter_context(tape)
@@ -282,7 +305,7 @@ class Plugin:
                     if not any(map(self._failing, self._reports.get(item, ()))):
                         raise
                     is_skipped = True
-            checked = [] if is_skipped else [self._check(tape, item, options)]
+            checked = [] if is_skipped else [self._check(tape, item, options, start)]
             report = self._over_all_runs(item, checked)
         has_failed = failure is not None or bool(getattr(item, "_excinfo", None))
         is_last = has_failed or is_skipped or self._is_last.get(item, True)
@@ -299,18 +322,32 @@ class Plugin:
         finally:
             failure = None  # it references this frame: a cycle
 
-    def _check(self, tape: Tape, item: pytest.Item, options: MarkerOptions) -> Report:
+    def _check(self, tape: Tape, item: pytest.Item, options: MarkerOptions, start: float) -> Report:
         from atomsan.flow.check import check
 
         spec = self._specification.adding(atomic=options.atomic, not_atomic=options.not_atomic)
         report = check(tape, self._values["algorithm"], spec)
+        if options.predict:
+            report = self._with_predictions(report, tape, spec, start)
         result: RunResult = {
             "test": item.nodeid,
             "events": report.trace.events,
             "findings": len(self._failing(report)),
+            "is_cut_short": report.prediction is not None and not report.prediction.is_complete,
             "document": self._rendered(report, self._report_file.format) if self._report_file else "",
         }
         item.__dict__.setdefault(RESULTS, []).append(result)
+        if report.stopped is not None:
+            raise KeyboardInterrupt  # the check ended early for it, and so do the tests
+        return report
+
+    def _with_predictions(self, checked: Report, tape: Tape, spec: Specification, start: float) -> Report:
+        """All predictions together may take as long as the tests, and a little longer."""
+        from atomsan.flow.prediction_beside import with_predictions
+
+        begin = time.monotonic()
+        report = with_predictions(checked, tape, spec, self._seconds.after(begin - start))
+        self._seconds.spend(time.monotonic() - begin)
         return report
 
     def _over_all_runs(self, item: pytest.Item, checked: Sequence[Report]) -> Report:
@@ -388,6 +425,12 @@ class Plugin:
         say = terminalreporter.write_line
         terminalreporter.write_sep("-", "AtomSan")
         say(f"{counted(len(tests), 'test')} recorded, {events:,} events, {len(failing)} with atomicity violations")
+        if cut_short := {result["test"] for result in self._all_results if result["is_cut_short"]}:
+            say(
+                f"warning: there was no time to look at all other interleavings of {counted(len(cut_short), 'test')}:"
+                " more time is given by --atomsan-predict-seconds",
+                yellow=True,
+            )
         for file, why in self._not_watched.items():
             say(f"not watched: {file}: {why}")
         for warning in self._unmatched[0] if self._unmatched else ():
@@ -403,12 +446,13 @@ class Plugin:
 def _resolved(config: pytest.Config, options: argparse.Namespace) -> dict[str, Any]:
     """The values of the options of `atomsan run`: from the command line, [tool.atomsan] or the default."""
     from atomsan.config.settings import find_settings, resolved
-    from atomsan.errors import InputError
+    from atomsan.errors import InputError, check_positive
 
     given = {name: getattr(options, f"atomsan_{name}") for name in SHARED}
     values = resolved("run", given, find_settings(config.rootpath))
     if values["repeat"] < 1:
         raise InputError("repeat must be at least 1")
+    check_positive("predict-seconds", values["predict_seconds"])
     return values
 
 
@@ -440,8 +484,8 @@ def _headline(failing: Sequence[Finding]) -> str:
     first = failing[0]
     causes = len({one.group for one in failing})
     more = f" and {causes - 1} more" if causes > 1 else ""
-    suspected = "suspected " if first.level == "suspect" else ""
-    return f"{suspected}atomicity violation: {first.pattern} in {first.region or 'a region without a name'}{more}"
+    sure = "suspected " if first.level == "suspect" else "predicted " if first.status == "predicted" else ""
+    return f"{sure}atomicity violation: {first.pattern} in {first.region or 'a region without a name'}{more}"
 
 
 def after_assertion_rewriting(config: pytest.Config) -> Callable[[ModuleSpec], Preparation | None]:

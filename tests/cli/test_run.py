@@ -143,8 +143,8 @@ ENDS = {
     ),
     "fails in an exit handler": ("import atexit\ndef f():\n    {}['x']\natexit.register(f)", 0),
     "leaves daemons": (
-        "import threading, time\nclass C: n = 0\ndef f():\n"
-        "    while True:\n        C.n += 1\n        time.sleep(0.0001)\n"
+        "import threading, time\nclass C: n, lock = 0, threading.Lock()\ndef f():\n"
+        "    while True:\n        with C.lock: C.n += 1\n        time.sleep(0.0001)\n"
         "for _ in range(4): threading.Thread(target=f, daemon=True).start()\ntime.sleep(0.05); print('done')",
         0,
     ),
@@ -445,6 +445,7 @@ def test_bad_usage_is_refused_before_the_program_runs(atomsan: Atomsan) -> None:
     assert_refused(atomsan("run", "--live", "--follow-fork", "app.py"), "--follow-fork")
     for seconds in ("0", "nan"):
         assert_refused(atomsan("run", "--timeout", seconds, "app.py"), "--timeout")
+        assert_refused(atomsan("run", "--predict-seconds", seconds, "app.py"), "--predict-seconds")
     for code in ("-1", "256"):
         assert_refused(atomsan("run", "--findings-exit-code", code, "app.py"), "--findings-exit-code", "255")
     assert_refused(atomsan("run", "--max-events", "-1", "app.py"), "--max-events")
@@ -465,6 +466,91 @@ def test_a_finding_and_its_exit_code(atomsan: Atomsan) -> None:
     line = "atomsan: app.py: violated, 1 finding, 0 suspects (without --quiet, they are shown)\n"
     assert atomsan("run", "-q", "--findings-exit-code", "42", "app.py") == (42, "1\n", line)
     assert atomsan("run", "-q", "--not-atomic", "*:Account.deposit", "app.py").code == 0
+
+
+# Each access is locked, and the threads run one after the other.
+QUIET = """
+import mmap, threading, time
+
+done = mmap.mmap(-1, 1)  # not watched: nobody knows that the second thread had to wait
+
+class Account:
+    def __init__(self):
+        self.lock, self.balance = threading.Lock(), 0
+    def get(self):
+        with self.lock:
+            return self.balance
+    def set(self, balance):
+        with self.lock:
+            self.balance = balance
+    def deposit(self):
+        seen = self.get()
+        self.set(seen + 1)
+
+account = Account()
+def customer():
+    account.deposit()
+    done[0] += 1
+
+for number in (1, 2):
+    threading.Thread(target=customer).start()
+    while done[0] < number:
+        time.sleep(0.001)
+print(account.balance)
+"""
+
+
+def test_what_did_not_happen_is_predicted(atomsan: Atomsan) -> None:
+    written(QUIET)
+    ran = atomsan("run", "-o", "report.json", "app.py")
+    assert (ran.code, ran.out) == (1, "2\n")
+    report = json.loads(Path("report.json").read_text())
+    (found,) = report["findings"]
+    assert (found["region"], found["pattern"], found["status"]) == ("app:Account.deposit", "lost update", "predicted")
+    assert (report["serializable"], report["conflict_atomic"]) == (True, False)
+    assert "lost update in app:Account.deposit (predicted: possible in this order)" in ran.err
+
+
+def told(text: str) -> str:
+    """What a report says, whichever threads it was, and whether it happened or is predicted."""
+    text = re.sub(r"Thread-\d \(customer\) #\d+", "T", text)
+    return " ".join(re.sub(r"\((predicted|seen)[^)]*\)", "", text).split())
+
+
+def test_examples_are_predicted_and_proved_as_the_readme_says(
+    atomsan: Atomsan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = Path(__file__).parents[2]
+    monkeypatch.chdir(root)
+    ran = atomsan("run", "examples/bank.py")
+    assert ran.code == 1
+    shown = (root / "README.md").read_text().partition("$ atomsan run examples/bank.py\n")[2].partition("\nNothing")[0]
+    for part in shown.partition("\n    1. ")[2].split("..."):
+        assert told(part) in told(ran.err)
+    ran = atomsan("run", "examples/bank_fixed.py")
+    assert (ran.code, "  conflict-atomic in every interleaving: proved\n" in ran.err) == (0, True)
+
+
+@pytest.mark.parametrize("where", ["option", "file"])
+def test_prediction_can_be_turned_off(where: str, atomsan: Atomsan) -> None:
+    written(QUIET)
+    if where == "file":
+        written("predict = false\npredict-seconds = 5\n", "atomsan.toml")
+    ran = atomsan("run", *(["--no-predict"] if where == "option" else []), "-o", "report.json", "app.py")
+    assert (ran.code, ran.out) == (0, "2\n")
+    report = json.loads(Path("report.json").read_text())
+    assert (report["findings"], "conflict_atomic" in report) == ([], False)
+    if where == "file":
+        assert atomsan("run", "--predict", "app.py").code == 1
+
+
+def test_races_and_deadlocks_of_a_run_count_if_asked_for(atomsan: Atomsan) -> None:
+    written(
+        "import threading\nclass C: x = 0\ndef f(): C.x = 1\ndef g(): print(C.x in (0, 1))\n"
+        "for t in [threading.Thread(target=t) for t in (f, g)]: t.start()"
+    )
+    assert atomsan("run", "--fail-on", "deadlock", "app.py").code == 0
+    assert atomsan("run", "--fail-on", "race", "app.py").code == 1
 
 
 def test_a_format_for_programs_needs_a_file(atomsan: Atomsan) -> None:

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,8 @@ from atomsan.findings.reasons import ACROSS, NO_FLOW
 from atomsan.trace.bundle import BundleSource
 from cli.running import Atomsan, assert_refused, environment
 
-# One thread stops in the middle of `deposit`, until the other has looked. Pipes split no regions.
+# One thread stops in the middle of `deposit`, until the other has looked. Pipes split no regions, and order nothing
+# as far as prediction knows: that `view` could be torn apart, too, is predicted.
 START = """
 import os, threading
 looks, look = os.pipe()
@@ -98,6 +100,14 @@ PROGRAMS = {
 }
 
 
+# Of a bug in ACCOUNT: by status, the regions that it is in.
+BOTH = {("app:Account.change", "observed"), ("app:Account.view", "predicted")}
+
+
+def regions(found: list[dict[str, Any]]) -> set[tuple[str, str]]:
+    return {(one["region"], one["status"]) for one in found}
+
+
 def written(program: str, rule: str) -> None:
     Path("app.py").write_text(START + program + "\nmain()\n")
     Path("spec.toml").write_text(f"[sets]\n{rule}\n")
@@ -171,11 +181,12 @@ def test_method_that_only_calls_methods_of_its_parts(atomsan: Atomsan) -> None:
     )
     written(program, '"Account" = ["ins.count", "outs.count"]')
     assert atomsan("run", "-o", "r.json", "app.py").code == 0
-    assert [one["why"] for one in json.loads(Path("r.json").read_text())["suspects"]] == [ACROSS.why]
+    suspects = json.loads(Path("r.json").read_text())["suspects"]
+    assert [one["why"] for one in suspects] == [ACROSS.why] * 2
+    assert regions(suspects) == BOTH
     ran = atomsan("run", "--spec", "spec.toml", "-o", "r.json", "app.py")
     assert ran.code == 1, ran.err
-    regions = {finding["region"] for finding in json.loads(Path("r.json").read_text())["findings"]}
-    assert regions == {"app:Account.change"}
+    assert regions(json.loads(Path("r.json").read_text())["findings"]) == BOTH
 
 
 @pytest.mark.parametrize("change", ["self.count += 1", "self.count = max(1, self.count)"])
@@ -233,7 +244,7 @@ def test_processes_that_are_forked(atomsan: Atomsan) -> None:
     assert ran.code == 1, ran.err
     first, second = json.loads(Path("r.json").read_text())["reports"]
     assert first["findings"] == []
-    assert {finding["region"] for finding in second["findings"]} == {"app:Account.change"}
+    assert regions(second["findings"]) == BOTH
     for trace in Path().glob("t*.atomtrace"):
         assert BundleSource(trace).meta.holders == {"Log #1": ["Account #1.log"]}
 

@@ -23,5 +23,7 @@ def metavar(option: Option) -> str:
 
 
 def default(option: Option) -> str:
-    is_single = isinstance(option.default, str | int | float) and not option.is_switch
+    if option.is_switch:
+        return "on" if option.default else ""
+    is_single = isinstance(option.default, str | int | float)
     return option.default_text or (str(option.default) if is_single else "")

@@ -25,7 +25,7 @@ def run(
     repeat: int,
     live: bool,
     keep: str | None,
-    no_predict: bool,
+    predict: bool,
     predict_seconds: float,
     algorithm: list[str],
     findings_exit_code: int,
@@ -61,7 +61,7 @@ def run(
     from atomsan.flow.run import checked_under, merged, run_and_check
 
     program, limits, rules = launch.to_run(), launch.limits(), regions.specification()
-    check = checked_under(algorithm, rules, None if no_predict else predict_seconds)
+    check = checked_under(algorithm, rules, predict_seconds if predict else None)
 
     def show_interim(tape: Tape) -> None:
         say(f"so far, {counted(tape.events, 'event')}:")

@@ -12,26 +12,9 @@ from atomsan.predictors.registry import ORDERS, PREDICTORS
 SET_METHODS = ("patterns", "projection", "both")
 
 # What can count as findings do: `Report.failing` takes these.
-FAIL_ON = ("suspects",)
-PREDICTED_FAIL_ON = (*FAIL_ON, "race", "deadlock")
+FAIL_ON = ("suspects", "race", "deadlock")
 
 _CHECKING_VERBS = ("run", "check", "sets", "predict", "refine")
-
-
-def _fail_on(verbs: tuple[str, ...], kinds: tuple[str, ...], *, in_file: bool = True) -> Option:
-    return Option(
-        name="fail_on",
-        verbs=verbs,
-        type=str,
-        choices=kinds,
-        metavar="KINDS",
-        repeated=True,
-        commas=True,
-        default=(),
-        in_file=in_file,
-        help=f"What makes the exit code 1 beside findings: {', '.join(kinds)}. Repeatable, or separated by commas.",
-        example=f"--fail-on {kinds[0]}",
-    )
 
 
 CHECKING: tuple[Option, ...] = (
@@ -43,8 +26,19 @@ CHECKING: tuple[Option, ...] = (
         help="Also print the steps of suspects, and notes: what is proved harmless or was not asked about.",
         example="--all",
     ),
-    _fail_on(("run", "check", "sets"), FAIL_ON),
-    _fail_on(("predict",), PREDICTED_FAIL_ON, in_file=False),
+    Option(
+        name="fail_on",
+        verbs=("run", "check", "sets", "predict"),
+        type=str,
+        choices=FAIL_ON,
+        metavar="KINDS",
+        repeated=True,
+        commas=True,
+        default=(),
+        help="What makes the exit code 1 beside findings: suspects; and race, deadlock, which are predicted only. "
+        "Repeatable, or separated by commas.",
+        example="--fail-on suspects",
+    ),
     Option(
         name="findings_exit_code",
         verbs=("run",),

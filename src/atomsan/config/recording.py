@@ -91,11 +91,11 @@ RECORDING: tuple[Option, ...] = (
         example="--live",
     ),
     Option(
-        name="no_predict",
+        name="predict",
         verbs=("run",),
         type=bool,
-        default=False,
-        help="Look at what happened only, and not at other interleavings of the run.",
+        default=True,
+        help="Also look at the other interleavings of the run, for what could have happened.",
         example="--no-predict",
     ),
     Option(
@@ -104,7 +104,8 @@ RECORDING: tuple[Option, ...] = (
         type=float,
         metavar="S",
         default=20.0,
-        help="So long at most other interleavings of a run are looked at; what was found by then is reported.",
+        default_text="20",
+        help="Look at other interleavings for at most S seconds; what was found by then is reported.",
         example="--predict-seconds 60",
     ),
     Option(

@@ -214,11 +214,12 @@ def fingerprint(region: str, locations: Sequence[str], places: Sequence[str]) ->
 Sum = Callable[[int, int], int]
 
 
-def simplicity(finding: Finding) -> tuple[int, bool, int, int]:
-    """Less is better to show: the surest level first, then the fewest threads and the fewest steps."""
+def simplicity(finding: Finding) -> tuple[int, bool, int, int, int]:
+    """Less is better to show: the surest level first, then what happened, the fewest threads and the fewest steps."""
     steps = finding.witness
     threads = {step.thread for step in steps}
-    return LEVELS.index(finding.level), not steps, len(threads), len({step.event for step in steps})
+    sureness = len(STRENGTH) - STRENGTH.index(finding.status)
+    return LEVELS.index(finding.level), not steps, sureness, len(threads), len({step.event for step in steps})
 
 
 def merge_findings(findings: Iterable[Finding], counts: Sum = add, runs: Sum = max) -> list[Finding]:

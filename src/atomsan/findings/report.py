@@ -57,6 +57,10 @@ class SetFacts(NamedTuple):
         return shown | ({"capped": True} if self.is_capped else {})
 
 
+# Why nothing is known of views where only conflicts were asked about.
+_ONLY_CONFLICTS = "only conflicts were looked at: atomsan predict --method view decides it"
+
+
 class PredictionFacts(NamedTuple):
     """What prediction says of all interleavings of the units of a run."""
 
@@ -64,14 +68,34 @@ class PredictionFacts(NamedTuple):
     view_atomic: bool | None
     asked: frozenset[str]
     """Which of the two were asked for: `conflict`, `view`."""
-    shapes: int
+    kinds: int
     """The transactions that access shared data, those that do the same counted once."""
     proved: int
     """How many of these are atomic in every interleaving, whatever others do."""
+    reasons: Mapping[str, str] = {}
+    """Why an answer is None."""
+    is_complete: bool = True
+    """Whether there was time to look at everything."""
+
+    @property
+    def answers(self) -> dict[str, bool | None]:
+        """What was asked for, and what follows from it."""
+        known = {"conflict": self.conflict_atomic, "view": self.view_atomic}
+        found = {kind: answer for kind, answer in known.items() if kind in self.asked}
+        if "conflict" in found and "view" not in found:
+            found["view"] = self.conflict_atomic or None  # a serial order with the same conflicts has the same views
+        return found
+
+    def reason(self, kind: str) -> str | None:
+        return self.reasons.get(kind, None if kind in self.asked else _ONLY_CONFLICTS)
 
     def to_dict(self) -> dict[str, Any]:
-        answers = {"conflict": ("conflict_atomic", self.conflict_atomic), "view": ("view_atomic", self.view_atomic)}
-        return dict(answers[kind] for kind in sorted(self.asked))
+        content: dict[str, Any] = {}
+        for kind, answer in self.answers.items():
+            content[f"{kind}_atomic"] = answer
+            if answer is None:
+                content[f"{kind}_atomic_reason"] = self.reason(kind)
+        return content | {"units": {"kinds": self.kinds, "proved": self.proved}}
 
 
 class NamedTransactions(Sequence[tuple[str, int]]):
@@ -195,6 +219,7 @@ class Report:
                 "verdict": self.verdict,
                 "runs": self.runs,
                 "reports": [part.to_dict() for part in self.parts],
+                **(self.prediction.to_dict() if self.prediction else {}),
             } | {level: [one.to_dict() for one in found] for level, found in merged.items()}
         content: dict[str, Any] = {
             "schema": SCHEMA,

@@ -10,7 +10,7 @@ from typing import Any
 
 from atomsan.findings.finding import Finding, merge_findings
 from atomsan.findings.reasons import LEVELS
-from atomsan.findings.report import Report, TraceFacts, of_level
+from atomsan.findings.report import PredictionFacts, Report, TraceFacts, of_level
 from atomsan.findings.root_causes import with_groups
 
 # The answer that matters most first.
@@ -44,6 +44,7 @@ def merge_runs(runs: Sequence[Sequence[Report]], source: str | None = None) -> R
         program=next((one.program for one in reports if one.program and one.program != (0, None)), first.program),
         divided={name: globs for report in reports for name, globs in report.divided.items()},
         held={name: classes for report in reports for name, classes in report.held.items()},
+        prediction=_prediction([report.prediction for report in reports]),
         runs=len(runs),
         parts=reports,
     )
@@ -69,6 +70,20 @@ def _facts(reports: Sequence[Report], source: str) -> TraceFacts:
         variables=max(one.variables for one in facts),
         transactions=sum(one.transactions for one in facts),
         complete=all(one.complete for one in facts),
+    )
+
+
+def _prediction(facts: Sequence[PredictionFacts | None]) -> PredictionFacts | None:
+    """What was proved in every run. The kinds of transactions are those of the run in which the most are not proved."""
+    known = [one for one in facts if one is not None]
+    if not known or len(known) < len(facts):
+        return None
+    most = max(known, key=lambda one: one.kinds - one.proved)
+    reasons = {kind: reason for one in reversed(known) for kind, reason in one.reasons.items()}
+    return most._replace(
+        conflict_atomic=_all_or_none(one.conflict_atomic for one in known),
+        view_atomic=_all_or_none(one.view_atomic for one in known),
+        reasons=reasons,
     )
 
 

@@ -245,7 +245,7 @@ class _Predict:
 
 def _share(state: _Predict) -> Sharing:
     sharing = Sharing()
-    source = state.trace.open(CHECKED_AT_ONCE)
+    state.source = source = state.trace.open(CHECKED_AT_ONCE)
     if not source.meta.recorded or "spinning" not in state.orders:
         _read_flat(state, sharing.feed, source)
         return sharing
@@ -320,9 +320,8 @@ def _explain(state: _Predict) -> Explained:
     return explain(state.trace, state.main, state.monitor, state.violations)[0]
 
 
-def _read_flat(state: _Predict, feed: Callable[[FlatBatch], None], source: OpenedTrace | None = None) -> None:
+def _read_flat(state: _Predict, feed: Callable[[FlatBatch], None], opened: OpenedTrace) -> None:
     """One pass over the flattened batches of a source."""
-    opened = source or state.trace.open(CHECKED_AT_ONCE)
     flattening = Flattening(opened.symbols)
 
     def feed_flat(batch: Batch) -> None:
@@ -371,7 +370,7 @@ def _report(state: _Predict, judged: Sequence[Finding]) -> Report:
             *(blind_spots(state.trace.spec, source.symbols, meta) if source.is_read and meta.recorded else ()),
         ],
         is_recorded=meta.recorded,
-        prediction=_facts(state) if answers and stopped is None else None,
+        prediction=_facts(state),
     )
 
 
@@ -381,17 +380,21 @@ def _shown(answer: Answer) -> dict[str, Any]:
 
 
 def _facts(state: _Predict) -> PredictionFacts:
+    """Of the methods that came to an answer; the others were stopped."""
     answers, analysis = state.answers or {}, state.analysis
-    assert analysis is not None
-    conflict = [answers[name].is_atomic for name in ("commit-node", "blocks", "reduction") if name in answers]
-    shapes, proved = analysis.proved
-    return PredictionFacts(
-        conflict_atomic=next((answer for answer in conflict if answer is not None), None),
-        view_atomic=answers["view"].is_atomic if "view" in answers else None,
-        asked=frozenset(("conflict" if name != "view" else "view") for name in answers),
-        shapes=shapes,
-        proved=proved,
-    )
+    asked = frozenset("view" if name == "view" else "conflict" for name in state.methods)
+    found: dict[str, bool | None] = {}
+    reasons: dict[str, str] = {}
+    for kind in sorted(asked):
+        methods = [name for name in state.methods if (name == "view") == (kind == "view")]
+        known = [answers[name] for name in methods if name in answers]
+        found[kind] = next((answer.is_atomic for answer in known if answer.is_atomic is not None), None)
+        if found[kind] is None:
+            reasons[kind] = next((one.reason for one in known if one.reason), state.monitor.stopped or "unknown")
+    is_done = analysis is not None and state.monitor.stopped is None
+    kinds, proved = analysis.proved if analysis is not None and is_done else (0, 0)
+    is_complete = state.monitor.stopped is None
+    return PredictionFacts(found.get("conflict"), found.get("view"), asked, kinds, proved, reasons, is_complete)
 
 
 def _blamed(state: _Predict) -> list[Transaction]:

@@ -133,8 +133,12 @@ def checked_under(
 
     def checked(events: EventSource) -> Report:
         from atomsan.flow.check import check
+        from atomsan.flow.latest_events import LatestEvents
 
-        return with_predictions(check(events, algorithm, spec), events, spec, predict_seconds)
+        if predict_seconds is None:
+            return check(events, algorithm, spec)
+        kept = events if hasattr(events, "reopened") else LatestEvents(events)
+        return with_predictions(check(kept, algorithm, spec), kept, spec, predict_seconds)
 
     return checked
 

@@ -67,9 +67,14 @@ class Window:
         """The oldest event that is kept."""
         return self._parts[0].first if self._parts else 0
 
+    def states(self) -> tuple[ThreadStates, int]:
+        """The locks held and regions open before the oldest event, and the number of threads that are known there."""
+        return self._parts[0].states, self._parts[0].threads
+
     def opened(self) -> tuple[OpenRegions, int]:
         """The regions that are open before the oldest event, and the number of threads that are known there."""
-        return self._parts[0].states.opened, self._parts[0].threads
+        states, threads = self.states()
+        return states.opened, threads
 
     def batches(self) -> Iterator[Batch]:
         return (batch for part in self._parts for batch in part.batches)

@@ -161,7 +161,9 @@ def _further(report: Report, with_notes: bool) -> str:
     """What finds or shows more, where nothing was found in a recorded program."""
     if report.findings or not report.is_recorded:
         return ""
-    parts = [f"--noise --repeat {10 * report.runs} (atomsan run) tries more interleavings"]
+    is_proved = report.prediction is not None and report.prediction.conflict_atomic
+    tries = "runs in which threads take other branches" if is_proved else "more interleavings"
+    parts = [f"--noise --repeat {10 * report.runs} (atomsan run) tries {tries}"]
     if report.notes and not with_notes:
         parts.append("--all shows the notes")
     return "; ".join(parts)
@@ -169,12 +171,14 @@ def _further(report: Report, with_notes: bool) -> str:
 
 def _prediction(facts: PredictionFacts) -> Iterator[str]:
     """What holds in all interleavings of the run."""
-    words = {True: "{} in every interleaving: proved", False: "not {} in every interleaving", None: "{}: not known"}
-    for kind, answer in (("conflict", facts.conflict_atomic), ("view", facts.view_atomic)):
+    for kind, answer in facts.answers.items():
         if kind in facts.asked:
-            yield words[answer].format(f"{kind}-atomic")
-    if facts.shapes:
-        yield f"atomic whatever others do: {facts.proved:,} of {counted(facts.shapes, 'kind')} of transactions"
+            unknown = f"{kind}-atomic: not known, because {facts.reason(kind)}"
+            everywhere = f"{kind}-atomic in every interleaving"
+            yield unknown if answer is None else f"{everywhere}: proved" if answer else f"not {everywhere}"
+    if facts.kinds:
+        counts = f"{facts.proved:,} of {counted(facts.kinds, 'kind')} of transactions"
+        yield f"atomic in every interleaving of this run: {counts}"
 
 
 def _sets(sets: Mapping[str, SetFacts]) -> Iterator[str]:

@@ -87,3 +87,7 @@ cdef class HeldLocks:
             row = self.locks[row].link.after
         found.reverse()
         return found
+
+    def depth(self, size_t lock):
+        """How often a lock was acquired and not released again."""
+        return self.locks[lock + 1].depth

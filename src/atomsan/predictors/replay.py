@@ -49,6 +49,14 @@ class Change(NamedTuple):
     """Whether the same code read that very value in the run, and did something else then."""
 
 
+class Parting(NamedTuple):
+    """Where two threads that did the same parted: the one went on, and the other read something else."""
+
+    change: Change
+    look: int
+    """The event at which the other one read."""
+
+
 class _Side(NamedTuple):
     """One of the two units, and the steps of it that matter."""
 

@@ -27,6 +27,8 @@ QUEUE = "<queue>"
 PICKED_QUEUE = "<items>"  # of a queue that does not give its items in the order in which it got them
 ANY_KEY = "<any key>"
 ELEMENT = "[...]"
+GATHERING = frozenset({STRUCTURE, QUEUE, PICKED_QUEUE})
+"""Those that have what all writes before have left, not only the last one."""
 
 # Operations that put something at an end of a sequence: in which order, is seen by whoever reads it.
 _APPENDING = frozenset({"append", "extend", "appendleft", "extendleft", "__iadd__", "put", "put_nowait"})

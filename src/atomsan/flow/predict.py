@@ -143,7 +143,7 @@ class _Predict:
         """For recorded programs: whether threads come to the steps of an interleaving."""
         if self.history is None:
             return None
-        from atomsan.findings.access_facts import gives_content
+        from atomsan.findings.access_facts import GATHERING, gives_content
         from atomsan.findings.influence import influence_of
 
         sites = self.main.symbols.sites
@@ -152,7 +152,13 @@ class _Predict:
         def gives(site: int) -> bool:
             return site != NO_SITE and gives_content(sites.get(site, "operation"))
 
-        return Replay(self.history, influence_of(self.main.symbols), gives)
+        locations = self.main.symbols.locations
+
+        @cache
+        def gathers(location: int) -> bool:
+            return locations.get(location, "field") in GATHERING
+
+        return Replay(self.history, influence_of(self.main.symbols), gives, gathers)
 
     @cached_property
     def found(self) -> list[Finding]:

@@ -154,7 +154,7 @@ class _Predict:
         """For recorded programs: whether threads come to the steps of an interleaving."""
         if self.history is None:
             return None
-        from atomsan.findings.access_facts import QUEUE, gives_content
+        from atomsan.findings.access_facts import GATHERING, QUEUE, gives_content
         from atomsan.findings.influence import influence_of
 
         sites = self.main.symbols.sites
@@ -169,7 +169,11 @@ class _Predict:
         def is_queue(location: int) -> bool:
             return bool(locations.get(location, "field") == QUEUE)
 
-        return Replay(self.history, influence_of(self.main.symbols), gives, is_queue)
+        @cache
+        def gathers(location: int) -> bool:
+            return locations.get(location, "field") in GATHERING
+
+        return Replay(self.history, influence_of(self.main.symbols), gives, is_queue, gathers)
 
     @cached_property
     def found(self) -> list[Finding]:

@@ -2,7 +2,8 @@
 
 A unit is a transaction, or what a thread does outside transactions: each access there, and each outermost lock block.
 What orders threads (fork, join, hand-over) ends a unit, so that of two units it is known as a whole whether they can
-run in parallel (`order.py`); a transaction that is cut so is several units.
+run in parallel (`order.py`); a transaction that is cut so is several units. If it was cut by posts only, all of it is a
+unit, too, in the period in which it began: others run in parallel with it if they take nothing of what it posted.
 
 Of a unit, the accesses of shared data are kept, with the locks around them: of the same accesses or lock blocks in one
 block only the first two, since more of them can be torn apart only where these can. In recorded programs, where judging

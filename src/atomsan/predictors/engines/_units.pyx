@@ -46,6 +46,7 @@ cdef struct ThreadRow:
     uint32_t begun
     uint32_t serial
     uint32_t accesses
+    uint32_t kept         # of a whole transaction: how many accesses its first piece has
     uint32_t call_site
     uint32_t *regions
     size_t region_count, region_room
@@ -82,6 +83,8 @@ cdef class UnitTable:
 
     cdef ThreadRow *threads
     cdef size_t thread_room
+    cdef ThreadRow *wholes        # of threads whose transaction goes on after a post: all of it, beside its pieces
+    cdef size_t whole_room
     cdef ShapeRow *shapes
     cdef size_t shape_room
     cdef readonly uint32_t shape_count
@@ -122,13 +125,11 @@ cdef class UnitTable:
     def __dealloc__(self):
         cdef size_t t
         for t in range(self.thread_room):
-            free(self.threads[t].regions)
-            free(self.threads[t].held)
-            free(self.threads[t].steps)
-            free(self.threads[t].events)
-            free_map(&self.threads[t].called)
-            free_map(&self.threads[t].alike)
+            free_row(&self.threads[t])
+        for t in range(self.whole_room):
+            free_row(&self.wholes[t])
         free(self.threads)
+        free(self.wholes)
         free(self.shapes)
         free(self.entities)
         free(self.occurrences)
@@ -154,9 +155,11 @@ cdef class UnitTable:
         cdef size_t i, count = op_view.shape[0]
         cdef uint32_t target, site
         cdef uint8_t op
-        cdef bint is_loop
+        cdef bint is_loop, is_call
         cdef ThreadRow *thread
+        cdef ThreadRow *whole
         ensure_room(<void **> &self.threads, &self.thread_room, batch.threads, sizeof(ThreadRow))
+        ensure_room(<void **> &self.wholes, &self.whole_room, batch.threads, sizeof(ThreadRow))
         ensure_room(<void **> &self.location_mark, &self.location_room, batch.locations, sizeof(uint32_t))
         ensure_room(<void **> &self.location_slot, &self.location_slot_room, batch.locations, sizeof(uint32_t))
         ensure_room(<void **> &self.lock_mark, &self.lock_room, batch.locks, sizeof(uint32_t))
@@ -170,8 +173,12 @@ cdef class UnitTable:
             thread = &self.threads[thread_view[i]]
             if not thread.is_known:
                 thread.is_known, thread.call_site = True, NONE
+            whole = &self.wholes[thread_view[i]]
             if op <= WRITE:
-                self.access(thread, op, target, site, first + i, site < <size_t> calls.shape[0] and calls[site])
+                is_call = site < <size_t> calls.shape[0] and calls[site]
+                self.access(thread, op, target, site, first + i, is_call)
+                if whole.is_known:
+                    self.access(whole, op, target, site, first + i, is_call)
             else:
                 is_loop = False
                 if ACQUIRE <= original_view[i] <= RELEASE:
@@ -180,21 +187,33 @@ cdef class UnitTable:
                         op = original_view[i]
                 if op == ACQUIRE:
                     self.acquire(thread, thread_view[i], target, site, first + i, is_loop)
+                    if whole.is_known:
+                        self.hold(whole, target, site, first + i)
                 elif op == RELEASE:
                     self.release(thread, target, first + i)
+                    if whole.is_known:
+                        self.release(whole, target, first + i)
                 elif op == BEGIN:
                     self.transactions += 1
                     self.begin(thread, target)
+                    if whole.is_known:
+                        self.begin(whole, target)
                 elif op == END:
-                    thread.is_inside = False
+                    thread.is_inside = whole.is_inside = False
                 elif op == FORK or op == JOIN or op == POST or op == TAKE:
                     if thread.transaction and (thread.is_inside or thread.held_count):
                         self.cut(thread_view[i], thread.transaction)
+                    if op != POST:
+                        self.close_whole(whole, thread_view[i])
+                    elif self.by_site and not whole.is_known and thread.is_inside and thread.accesses:
+                        self.keep_whole(whole, thread)
                     self.close(thread, thread_view[i])
                     thread.period = self.order(thread_view[i], op, target)
                 end_call(thread)
+                end_call(whole)
             if not (thread.is_inside or thread.held_count):
                 self.close(thread, thread_view[i])
+                self.close_whole(whole, thread_view[i])
 
     def finish(self):
         """The units that are not over end here."""
@@ -202,6 +221,7 @@ cdef class UnitTable:
         for t in range(self.thread_room):
             if self.threads[t].is_known:
                 self.close(&self.threads[t], t)
+                self.close_whole(&self.wholes[t], t)
 
     # ---- the steps of a unit
 
@@ -347,11 +367,43 @@ cdef class UnitTable:
             thread.transaction, thread.region_count = 0, 0
         return 0
 
+    cdef int keep_whole(self, ThreadRow *whole, ThreadRow *thread) except -1:
+        """A transaction posts and goes on: who does not take that may be beside all of it, not only beside a piece."""
+        whole.is_known, whole.is_inside = True, thread.is_inside
+        whole.period, whole.transaction, whole.begun = thread.period, thread.transaction, thread.begun
+        whole.serial, whole.accesses, whole.call_site = thread.serial, thread.accesses, NONE
+        ensure_room(<void **> &whole.regions, &whole.region_room, thread.region_count, sizeof(uint32_t))
+        ensure_room(<void **> &whole.held, &whole.held_room, thread.held_count, sizeof(Held))
+        ensure_room(<void **> &whole.steps, &whole.step_room, thread.step_count, sizeof(StepRow))
+        ensure_room(<void **> &whole.events, &whole.event_room, thread.step_count, sizeof(uint64_t))
+        memcpy(whole.regions, thread.regions, thread.region_count * sizeof(uint32_t))
+        if thread.held_count:
+            memcpy(whole.held, thread.held, thread.held_count * sizeof(Held))
+        memcpy(whole.steps, thread.steps, thread.step_count * sizeof(StepRow))
+        memcpy(whole.events, thread.events, thread.step_count * sizeof(uint64_t))
+        whole.region_count, whole.held_count = thread.region_count, thread.held_count
+        whole.step_count, whole.kept = thread.step_count, thread.accesses
+        return 0
+
+    cdef int close_whole(self, ThreadRow *whole, uint32_t number) except -1:
+        """It is a unit beside its pieces, if there is more of it than the first piece."""
+        cdef size_t i
+        if not whole.is_known:
+            return 0
+        if whole.accesses > whole.kept:
+            for i in range(whole.held_count, 0, -1):
+                self.add(whole, RELEASE, whole.held[i - 1].lock, 0, 0, whole.events[whole.step_count - 1])
+            self.unit(whole, number)
+        free_map(&whole.alike)
+        whole.is_known = whole.is_inside = False
+        return 0
+
     cdef int unit(self, ThreadRow *thread, uint32_t number) except -1:
         cdef uint32_t locations = 0, locks = 0, shape, known, form
         cdef size_t i, size
         cdef uint64_t hash_value
-        self.units += 1
+        cdef bint is_piece = thread == &self.threads[number]
+        self.units += is_piece
         size = 1 + thread.region_count + 4 * thread.step_count
         ensure_room(<void **> &self.key, &self.key_room, size, sizeof(uint32_t))
         ensure_room(<void **> &self.used, &self.used_room, 2 * thread.step_count, sizeof(uint32_t))
@@ -369,7 +421,7 @@ cdef class UnitTable:
         known = found(&self.last_of, <uint64_t> shape << 32 | number)
         if known == NOT_FOUND or self.occurrences[known].period != thread.period:
             self.occur(thread, number, shape)
-        if self.executed is not None:
+        if self.executed is not None and is_piece:
             self.executed(
                 number, shape, thread.period, thread.transaction,
                 tuple([thread.events[i] for i in range(thread.step_count)]),
@@ -511,6 +563,15 @@ cdef class UnitTable:
             shapes[i], threads[i] = self.occurrences[i].shape, self.occurrences[i].thread
             periods[i] = self.occurrences[i].period
         return np.asarray(shapes), np.asarray(threads), np.asarray(periods)
+
+
+cdef void free_row(ThreadRow *thread) noexcept:
+    free(thread.regions)
+    free(thread.held)
+    free(thread.steps)
+    free(thread.events)
+    free_map(&thread.called)
+    free_map(&thread.alike)
 
 
 cdef inline void end_call(ThreadRow *thread) noexcept:

@@ -6,6 +6,7 @@ import json
 import sys
 from pathlib import Path
 from subprocess import run
+from typing import Any
 
 import pytest
 
@@ -27,7 +28,7 @@ def trace(text: str) -> Trace:
     return atomsan.parse(text)
 
 
-def conflict_atomic(text: str, **options: bool) -> bool | None:
+def conflict_atomic(text: str, **options: Any) -> bool | None:
     facts = atomsan.predict(trace(text), **options).prediction  # type: ignore[arg-type]
     assert facts is not None
     return facts.conflict_atomic
@@ -78,7 +79,7 @@ def test_what_is_forked_later_and_joined_earlier_is_not_in_between() -> None:
 def test_handover_orders_unless_it_is_switched_off() -> None:
     text = "T1:begin(a) T1:r(x) T1:w(x) T1:end(a) T1:post(q) T2:take(q) T2:w(x)"
     assert conflict_atomic(text) is True
-    assert conflict_atomic(text, handovers=False) is False
+    assert conflict_atomic(text, unordered=["handovers"]) is False
 
 
 def test_data_of_one_thread_and_data_that_nobody_writes_do_not_count() -> None:

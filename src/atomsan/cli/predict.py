@@ -16,7 +16,7 @@ def predict(
     traces: list[str],
     method: list[str],
     timeout: float | None,
-    unordered_handovers: bool,
+    unordered: list[str],
     split_at_waits: bool,
     reading: TraceOptions,
     regions: RegionOptions,
@@ -32,7 +32,7 @@ def predict(
       atomsan predict run.atomtrace
       atomsan predict t.std --method commit-node --method view --format json
       atomsan predict t.std --all --fail-on suspects,race,deadlock --timeout 60 -o report.json --quiet
-      atomsan predict t.std --split-at-waits --unordered-handovers --lenient
+      atomsan predict t.std --split-at-waits --unordered handovers --lenient
     """
     rules = regions.specification()
 
@@ -44,7 +44,7 @@ def predict(
             method,
             spec=rules,
             timeout=timeout,
-            handovers=not unordered_handovers,
+            unordered=unordered,
             split_at_waits=split_at_waits,
             lenient=reading.lenient,
             format=reading.input_format,

@@ -6,7 +6,7 @@ from atomsan.checkers import algorithms
 from atomsan.checkers.registry import CHECKERS
 from atomsan.config.option import Option
 from atomsan.predictors.registry import DEFAULT as DEFAULT_PREDICTOR
-from atomsan.predictors.registry import PREDICTORS
+from atomsan.predictors.registry import ORDERS, PREDICTORS
 
 # The methods of `flow.sets`, which takes too long to import for a help page. A test compares.
 SET_METHODS = ("patterns", "projection", "both")
@@ -109,12 +109,18 @@ CHECKING: tuple[Option, ...] = (
         example="--method view",
     ),
     Option(
-        name="unordered_handovers",
+        name="unordered",
         verbs=("predict",),
-        type=bool,
-        default=False,
-        help="What one thread hands over to another (by queues, events, conditions) does not order them.",
-        example="--unordered-handovers",
+        type=str,
+        choices=ORDERS,
+        metavar="ORDER",
+        repeated=True,
+        default=(),
+        in_file=False,
+        help="What does not order threads: handovers (queues, events, conditions), publication (an object is made "
+        "before others have it), spinning (a loop that waits for a value), first-use (a module is imported). "
+        "Repeatable.",
+        example="--unordered handovers",
     ),
     Option(
         name="max_rounds",

@@ -27,6 +27,8 @@ QUEUE = "<queue>"
 PICKED_QUEUE = "<items>"  # of a queue that does not give its items in the order in which it got them
 ANY_KEY = "<any key>"
 ELEMENT = "[...]"
+GATHERING = frozenset({STRUCTURE, QUEUE, PICKED_QUEUE})
+"""Those that have what all writes before have left, not only the last one."""
 
 # Operations that put something at an end of a sequence: in which order, is seen by whoever reads it.
 _APPENDING = frozenset({"append", "extend", "appendleft", "extendleft", "__iadd__", "put", "put_nowait"})
@@ -189,7 +191,7 @@ def is_gauge(graph: FlowGraph, one: int, other: int) -> bool:
 
 def writes_are_equal(one: ShownStep, other: ShownStep, graphs: FlowGraphs) -> bool:
     """Whether two accesses write the same literal, so that their order does not matter."""
-    first, second = (_literal(step, graphs) for step in (one, other))
+    first, second = (_constant(step, graphs) for step in (one, other))
     return bool(first) and first == second and _overwrites(one) and _overwrites(other)
 
 
@@ -200,9 +202,15 @@ def _literal(step: ShownStep, graphs: FlowGraphs) -> str | None:
     return str(known.node.facts.get("literal", ""))
 
 
+def _constant(step: ShownStep, graphs: FlowGraphs) -> str | None:
+    """The literal that a step writes, if it is the same value each time: a list is a new one, and is seen to be."""
+    literal = _literal(step, graphs)
+    return None if literal is None or literal.startswith(("[", "{")) or literal.endswith("()") else literal
+
+
 def writes_same_literal(turn: Turn, graphs: FlowGraphs) -> bool:
     """Whether one value is written twice, and others only read in between."""
-    first, last = (_literal(step, graphs) for step in (turn.leaves, turn.enters))
+    first, last = (_constant(step, graphs) for step in (turn.leaves, turn.enters))
     is_one = turn.leaves.target == turn.enters.target and all(map(_overwrites, turn.ends))
     return is_one and bool(first) and first == last and turn.before.op == turn.after.op == "read"
 
@@ -231,7 +239,7 @@ def _what_is_there_then(step: ShownStep, graphs: FlowGraphs) -> str | None:
     """What a location has after a write, whatever it had before: a literal, or an element that was added to a set."""
     if step.op == "write" and step.operation == "add" and step.field == ELEMENT:
         return "added"
-    return _literal(step, graphs) if _overwrites(step) else None
+    return _constant(step, graphs) if _overwrites(step) else None
 
 
 def _is_harmless(graph: FlowGraph, number: int) -> bool:

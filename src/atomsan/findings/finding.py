@@ -14,7 +14,7 @@ from atomsan.trace.events import NO_SITE
 if TYPE_CHECKING:
     from atomsan.checkers.results import Status
     from atomsan.findings.repair import Repair
-    from atomsan.predictors.replay import Change
+    from atomsan.predictors.replay import Change, Parting
 
 Kind = Literal["atomicity", "cycle", "race", "deadlock"]
 
@@ -197,7 +197,7 @@ class Finding:
     """In how many runs it was seen."""
     changes: tuple[Change, ...] = ()
     """Of a prediction: the reads that see another write than in the run, after which a thread may go another way."""
-    parting: Change | None = None
+    parting: Parting | None = None
     """Of a prediction in which a thread does what another one did: the read that made it go another way in the run."""
 
     @property

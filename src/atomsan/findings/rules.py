@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from atomsan.findings import access_facts as facts
+from atomsan.findings.activations import shared
 from atomsan.findings.cycles import conflicts, turns
 from atomsan.findings.decisions import is_kept
 from atomsan.findings.flow_graph import LEAVING
@@ -60,7 +61,7 @@ if TYPE_CHECKING:
     from atomsan.findings.finding import Finding, ShownStep
     from atomsan.findings.flow_graph import Place
     from atomsan.findings.surroundings import Surroundings
-    from atomsan.predictors.replay import Change
+    from atomsan.predictors.replay import Change, Parting
     from atomsan.trace.symbols import Symbols
 
     Apart = Callable[[ShownStep, ShownStep], bool]
@@ -91,7 +92,7 @@ class Rules:
                 yield reason
         if any(map(self._may_go_another_way, finding.changes)):
             yield OTHER_WAY
-        if finding.parting is not None and not self._may_go_another_way(finding.parting):
+        if finding.parting is not None and not self._may_stand_in(finding, finding.parting):
             yield STANDS_IN
 
     def _may_go_another_way(self, change: Change) -> bool:
@@ -99,6 +100,19 @@ class Rules:
         sites = (change.event, change.site), (change.step_event, change.step_site)
         read, step = (Local(site=site, around=self._around.activations(event)) for event, site in sites)
         return sways(self._ties, read, step)
+
+    def _may_stand_in(self, finding: Finding, parting: Parting) -> bool:
+        """Whether a thread that reads what another one read does what that one did, and only for that reason did not.
+
+        It does no more than the code does that both were in when they read.
+        """
+        if not self._may_go_another_way(parting.change):
+            return False
+        both = {one.function for one in self._around.activations(parting.look)}
+        begun = self._around.activations(parting.change.event)
+        done = [step.number for step in finding.witness if step.number >= parting.change.event]
+        units = [shared(begun, self._around.activations(event), frozenset()).unit for event in done]
+        return all(unit is not None and unit.function in both for unit in units)
 
     def _may_close_elsewhere(self, finding: Finding, step: ShownStep, reason: Reason) -> bool:
         """Whether transactions may be ordered in a way that was not looked at, if a pair of accesses orders nothing.

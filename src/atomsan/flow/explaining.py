@@ -64,11 +64,12 @@ def _surroundings(
     found = Surroundings(
         chain(
             (step.number for finding in violations for step in finding.witness),
+            (event for finding in violations for one in finding.changes for event in (one.event, one.step_event)),
             (
                 event
                 for finding in violations
-                for one in (*finding.changes, *filter(None, [finding.parting]))
-                for event in (one.event, one.step_event)
+                if finding.parting
+                for event in (finding.parting.change.event, finding.parting.change.step_event, finding.parting.look)
             ),
         ),
         pairs_of(violations),

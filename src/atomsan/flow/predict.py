@@ -6,7 +6,7 @@ trace -> regions under the specification -> shared data -> units -> forest -> pa
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from itertools import chain
@@ -21,9 +21,11 @@ from atomsan.flow.set_check import SetMembership, objects_layout
 from atomsan.flow.trace_input import CHECKED_AT_ONCE, TraceInput, read_through
 from atomsan.predictors.analysis import Answer, RunAnalysis
 from atomsan.predictors.history import History
-from atomsan.predictors.registry import DEFAULT, PREDICTORS
+from atomsan.predictors.publication import Publication
+from atomsan.predictors.registry import DEFAULT, ORDERS, PREDICTORS
 from atomsan.predictors.replay import Replay
 from atomsan.predictors.sharing import Sharing
+from atomsan.predictors.spinning import NO_SPINS, Spinning
 from atomsan.predictors.stand_ins import stand_ins
 from atomsan.predictors.witnesses import Prediction, predictions, races
 from atomsan.trace.events import NO_SITE
@@ -52,7 +54,7 @@ def predict(
     *,
     spec: Specification | str | os.PathLike[str] | None = None,
     timeout: float | None = None,
-    handovers: bool = True,
+    unordered: Collection[str] = (),
     split_at_waits: bool = False,
     lenient: bool = False,
     format: str | None = None,
@@ -61,18 +63,23 @@ def predict(
 ) -> Report:
     """Could it have failed? Predicts the violations in other interleavings of a recorded run, of any kind of trace.
 
-    An interleaving keeps what each thread did, the exclusion of locks, and what fork, join and hand-over order
-    (`handovers`: off, these order nothing). `conflict_atomic` and `view_atomic` of the report say whether every one
+    An interleaving keeps what each thread did, the exclusion of locks, and what fork, join and hand-over order; of a
+    recorded program also publication, spinning and first use (docs/prediction.md). `unordered`: of `ORDERS`, those that
+    order nothing. `conflict_atomic` and `view_atomic` of the report say whether every one
     of them is as good as a serial one: True (proved), False (refuted by a finding), or None, with the reason.
     """
     methods = [method] if isinstance(method, str) else list(method)
     for name in methods:
         if name not in PREDICTORS:
             raise InputError(f"unknown method {name!r}: it is one of {', '.join(PREDICTORS)}")
+    if unknown := [name for name in unordered if name not in ORDERS]:
+        raise InputError(f"unknown order {unknown[0]!r}: it is one of {', '.join(ORDERS)}")
     opened = TraceInput(trace, spec, split_all=split_at_waits, lenient=lenient, format=format)
     if not opened.is_repeatable:
         opened = opened.in_memory()
-    state = _Predict(opened, Monitor(timeout, progress), methods, handovers=handovers, explain=explain)
+    state = _Predict(
+        opened, Monitor(timeout, progress), methods, orders=frozenset(ORDERS) - {*unordered}, explain=explain
+    )
     execute(PLAN, state, state.monitor)
     _explain_late(state, Monitor(None, progress))
     return _report(state, state.judged())
@@ -85,11 +92,13 @@ class _Predict:
     trace: TraceInput
     monitor: Monitor
     methods: Sequence[str]
-    handovers: bool
+    orders: frozenset[str]
     explain: bool
     source: OpenedTrace | None = None
     """As it was read for the units."""
     sharing: Sharing | None = None
+    spinning: Spinning | None = None
+    """Of recorded programs."""
     analysis: RunAnalysis | None = None
     history: History | None = None
     """Of recorded programs."""
@@ -148,7 +157,7 @@ class _Predict:
         """For recorded programs: whether threads come to the steps of an interleaving."""
         if self.history is None:
             return None
-        from atomsan.findings.access_facts import QUEUE, gives_content
+        from atomsan.findings.access_facts import GATHERING, QUEUE, gives_content
         from atomsan.findings.influence import influence_of
 
         sites = self.main.symbols.sites
@@ -163,7 +172,11 @@ class _Predict:
         def is_queue(location: int) -> bool:
             return bool(locations.get(location, "field") == QUEUE)
 
-        return Replay(self.history, influence_of(self.main.symbols), gives, is_queue)
+        @cache
+        def gathers(location: int) -> bool:
+            return locations.get(location, "field") in GATHERING
+
+        return Replay(self.history, influence_of(self.main.symbols), gives, is_queue, gathers)
 
     @cached_property
     def found(self) -> list[Finding]:
@@ -250,8 +263,17 @@ class _Predict:
 
 def _share(state: _Predict) -> Sharing:
     sharing = Sharing()
-    state.source = state.trace.open(CHECKED_AT_ONCE)
-    _read_flat(state, sharing.feed, state.source)
+    state.source = source = state.trace.open(CHECKED_AT_ONCE)
+    if not source.meta.recorded or "spinning" not in state.orders:
+        _read_flat(state, sharing.feed, source)
+        return sharing
+    spinning = state.spinning = Spinning()
+
+    def feed(batch: FlatBatch) -> None:
+        sharing.feed(batch)
+        spinning.feed(batch)
+
+    _read_flat(state, feed, source)
     return sharing
 
 
@@ -269,8 +291,10 @@ def _analyse(state: _Predict) -> RunAnalysis:
         state.sharing.locations,
         lambda lock: locks.get(lock, "kind") == "loop",
         is_call if source.meta.recorded else None,
-        with_handovers=state.handovers,
+        with_handovers="handovers" in state.orders,
         posted=source.symbols.posted,
+        publication=Publication(source.symbols, state.orders) if source.meta.recorded else None,
+        spins=state.spinning.spins if state.spinning else NO_SPINS,
         tick=state.tick,
     )
     state.source = source

@@ -16,6 +16,7 @@ from atomsan.predictors.lock_order import LockOrder
 from atomsan.predictors.meetings import Meetings
 from atomsan.predictors.order import Order
 from atomsan.predictors.reduction import is_reducible
+from atomsan.predictors.spinning import NO_SPINS
 from atomsan.predictors.units import UnitReader
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
     from atomsan.checkers.flattening import FlatBatch
     from atomsan.predictors.lock_order import Wait
+    from atomsan.predictors.publication import Publication
+    from atomsan.predictors.spinning import Spins
 
 
 @dataclass
@@ -51,6 +54,8 @@ class RunAnalysis:
         *,
         with_handovers: bool = True,
         posted: Callable[[int], int] = lambda handover: handover,
+        publication: Publication | None = None,
+        spins: Spins = NO_SPINS,
         tick: Callable[[], None] = lambda: None,
     ) -> None:
         self._tick = tick
@@ -58,7 +63,15 @@ class RunAnalysis:
         self.order = Order(with_handovers=with_handovers, posted=posted)
         self.locks = LockOrder(self.order, tick)
         self.reader = UnitReader(
-            shared, is_loop, is_call, self.order, self.locks, tick, lambda handover: posted(handover) != handover
+            shared,
+            is_loop,
+            is_call,
+            self.order,
+            self.locks,
+            tick,
+            lambda handover: posted(handover) != handover,
+            publication,
+            spins,
         )
         self._undecided = False
         """Whether a pair was too much to decide."""

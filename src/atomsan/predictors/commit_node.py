@@ -63,6 +63,8 @@ class StandIn(NamedTuple):
     """The step of the shape that saw something else when it was done by that thread."""
     parting: int
     """The first step that this thread did not do."""
+    look: int
+    """The event at which this thread read it."""
 
 
 class Case:

@@ -26,8 +26,8 @@ INITIAL = -1
 MOST_ACCESSES = 1 << 23
 # So many reads at one place are looked at, the first and the last ones.
 MOST_READS = 256
-
-
+# So many accesses after a write are looked at, to see what came of it.
+MOST_LOOKS = 1 << 10
 # So many accesses after a read are compared.
 MOST_FOLLOWING = 256
 
@@ -110,14 +110,25 @@ class History:
         return bool(ops[row] == Op.WRITE and first <= events[row] <= last)
 
     def looks(self, location: int, write: int, thread: int, before: int) -> list[tuple[int, int]]:
-        """Accesses of a thread before an event that saw a write of a location: their events and sites."""
+        """Accesses of a thread before an event that saw a write of a location: their events and sites.
+
+        Or what came of that write: threads that saw it wrote there again, one after the other.
+        """
         rows, targets = self._all_by_location
         mine = rows[np.searchsorted(targets, location) : np.searchsorted(targets, location, side="right")]
-        events, threads, ops, _, sites = (column[mine] for column in self._columns)
-        later = np.flatnonzero((ops == Op.WRITE) & (events > write))
-        until = min(before, int(events[later[0]]) + 1) if len(later) else before
-        found = np.flatnonzero((events > write) & (events < until) & (threads == thread))
-        return list(zip(events[found].tolist(), sites[found].tolist(), strict=True))
+        start, end = np.searchsorted(self._columns[0][mine], [write + 1, before])
+        events, threads, ops, _, sites = (
+            column[mine[start : min(end, start + MOST_LOOKS)]].tolist() for column in self._columns
+        )
+        found: list[tuple[int, int]] = []
+        seen: set[int] = set()
+        for event, by, op, site in zip(events, threads, ops, sites, strict=True):
+            if by == thread:
+                found.append((event, site))
+            if op == Op.WRITE and (by == thread or by not in seen):
+                break
+            seen.add(by)
+        return found
 
     def reads_at(self, site: int) -> list[Seen]:
         """Reads of the run at a place; or writes, if there are only these: such an operation gives what it takes."""

@@ -47,3 +47,6 @@ PREDICTORS: dict[str, Predictor] = {
     )
 }
 DEFAULT = "commit-node"
+
+# What orders threads beside fork and join; each can be switched off.
+ORDERS = ("handovers", "publication", "spinning", "first-use")

@@ -18,9 +18,8 @@ wrote. Reads that none of this explains are the answer.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from atomsan.predictors.history import MOST_FOLLOWING
 from atomsan.predictors.units import UnitStep
@@ -40,12 +39,6 @@ InfluenceOf = Callable[[int, int], Influence]
 """Of two sites of one unit, a read and a later step."""
 
 
-class LastWrite(Protocol):
-    """The write of a location that was the last one when the units begin; `only_takes`: of those that take an item."""
-
-    def __call__(self, location: int, *, only_takes: bool = False) -> int: ...
-
-
 class Change(NamedTuple):
     """A read that sees another write than in the run, and a later step of its unit that may not come then."""
 
@@ -58,12 +51,37 @@ class Change(NamedTuple):
     """Whether the same code read that very value in the run, and did something else then."""
 
 
+class Parting(NamedTuple):
+    """Where two threads that did the same parted: the one went on, and the other read something else."""
+
+    change: Change
+    look: int
+    """The event at which the other one read."""
+
+
 class _Side(NamedTuple):
     """One of the two units, and the steps of it that matter."""
 
     shape: Shape
     unit: Occurrence
     needed: tuple[int, ...]
+
+
+class _Start:
+    """The state when the units begin: what was written before an event, without some of the writes."""
+
+    def __init__(self, history: History, event: int, without: frozenset[int] = frozenset()) -> None:
+        self._history = history
+        self._event = event
+        self._without = without
+
+    def write(self, location: int, *, only_takes: bool = False) -> int:
+        """The last write of a location; `only_takes`: of those that take an item."""
+        return self._history.write_before(location, self._event, but=self._without, only_takes=only_takes)
+
+    def lacks(self, location: int, write: int) -> bool:
+        """Whether a write of a location is missing that came before another one."""
+        return any(self._history.write_before(location, event + 1) == event for event in self._without if event < write)
 
 
 class Replay:
@@ -75,11 +93,14 @@ class Replay:
         influence: InfluenceOf,
         gives: Callable[[int], bool],
         is_queue: Callable[[int], bool] = lambda location: False,
+        gathers: Callable[[int], bool] = lambda location: False,
     ) -> None:
         self._history = history
         self._is_queue = is_queue
         """Whether a location is the items of a queue: what was put first is taken first."""
         self._influence = influence
+        self._gathers = gathers
+        """Whether a location has what all writes have left, as the structure of a container, and not only the last."""
         self._gives = gives
         """Whether the operation at a site gives what it takes out of a container that it changes."""
         self._usual: dict[tuple[int, int, tuple[tuple[int, int], ...]], bool] = {}
@@ -89,45 +110,46 @@ class Replay:
         mine = _Side(torn.shape, torn.unit, (tear.first, tear.last))
         others = _Side(torn.other, torn.other_unit, (tear.into, tear.out))
         best: list[Change] | None = None
-        for state in self._states(mine.unit, others.unit):
-            found = list(self._replayed(mine, others, way, state))
+        for start in self._starts(mine.unit, others.unit):
+            found = list(self._replayed(mine, others, way, start))
             if best is None or weight(found) < weight(best):
                 best = found
             if not best:
                 break
         return best or []
 
-    def _states(self, one: Occurrence, other: Occurrence) -> Iterator[LastWrite]:
+    def _starts(self, one: Occurrence, other: Occurrence) -> Iterator[_Start]:
         earlier, later = sorted((one, other), key=lambda unit: unit.events[0])
-        yield partial(self._history.write_before, event=earlier.events[0])
+        yield _Start(self._history, earlier.events[0])
         if earlier.events[0] != later.events[0]:
-            own = frozenset(earlier.events)
-            yield partial(self._history.write_before, event=later.events[0], but=own)
+            yield _Start(self._history, later.events[0], frozenset(earlier.events))
 
-    def _replayed(self, mine: _Side, others: _Side, way: list[State], before: LastWrite) -> Iterator[Change]:
+    def _replayed(self, mine: _Side, others: _Side, way: list[State], start: _Start) -> Iterator[Change]:
         written: dict[int, int] = {}
         taken: dict[int, int] = {}
         for (i, j), (to_i, _) in pairwise(way):
             side, at = (mine, i) if to_i > i else (others, j)
             step, event = side.shape.steps[at], side.unit.events[at]
             if self._is_queue(step.target) and self._history.is_take(event):
-                sees = taken[step.target] if step.target in taken else before(step.target, only_takes=True)
+                sees = taken[step.target] if step.target in taken else start.write(step.target, only_takes=True)
                 if at < max(side.needed) and sees != self._history.write_before(step.target, event, only_takes=True):
                     yield from self._changed(side, at, sees)
                 taken[step.target] = event
             elif at < max(side.needed) and (step.op == Op.READ or (step.op == Op.WRITE and self._gives(step.site))):
-                sees = written[step.target] if step.target in written else before(step.target)
+                sees = written[step.target] if step.target in written else start.write(step.target)
                 if sees != self._history.write_before(step.target, event):
                     yield from self._changed(side, at, sees)
+                elif step.target not in written and self._gathers(step.target) and start.lacks(step.target, sees):
+                    yield from self._changed(side, at, sees, is_other=True)
                 elif self._is_later(sees, others if side is mine else mine):
                     yield from self._changed(side, at, sees, is_later=True)
             if step.op == Op.WRITE:
                 written[step.target] = event
                 later, begun = (others, j) if side is mine else (mine, i)
                 if begun and later.unit.events[0] > event:
-                    yield from self._seen_before(step.target, event, later, before)
+                    yield from self._seen_before(step.target, event, later, start)
 
-    def _seen_before(self, location: int, write: int, later: _Side, before: LastWrite) -> Iterator[Change]:
+    def _seen_before(self, location: int, write: int, later: _Side, start: _Start) -> Iterator[Change]:
         """What the thread of the later unit did before that unit, if it saw a write that comes later now."""
         thread, begin = later.unit.thread, later.unit.events[0]
         needed = min(later.needed)
@@ -136,18 +158,20 @@ class Replay:
             return
         for seen, site in self._history.looks(location, write, thread, begin):
             read = UnitStep(Op.READ, location, site)
-            if not self._goes_the_same_way(read, step, (seen, event), before(location)):
+            if not self._goes_the_same_way(read, step, (seen, event), start.write(location)):
                 yield Change(seen, site, thread, event, step.site, is_refuted=False)
 
     def _is_later(self, write: int, other: _Side) -> bool:
         """Whether a thread does a write after its unit."""
         return write > other.unit.events[-1] and self._history.thread_of(write) == other.unit.thread
 
-    def _changed(self, side: _Side, at: int, sees: int, *, is_later: bool = False) -> Iterator[Change]:
+    def _changed(
+        self, side: _Side, at: int, sees: int, *, is_later: bool = False, is_other: bool = False
+    ) -> Iterator[Change]:
         """The steps that may not come if a read sees this write.
 
         `is_later`: it is as in the run, but comes after the other unit. Another write of the same kind is as good,
-        unless an object or a key rests on it.
+        unless an object or a key rests on it. `is_other`: the write is as in the run, but not all that came before it.
         """
         read = side.shape.steps[at]
         for needed in dict.fromkeys(side.needed):
@@ -157,14 +181,20 @@ class Replay:
             if is_later and self._influence(read.site, step.site) != "object":
                 continue
             events = side.unit.events
-            is_same = None if is_later else self._goes_the_same_way(read, step, (events[at], events[needed]), sees)
+            between = events[at], events[needed]
+            is_same = None if is_later else self._goes_the_same_way(read, step, between, sees, is_other=is_other)
             if not is_same:
                 yield Change(
                     events[at], read.site, side.unit.thread, events[needed], step.site, is_refuted=is_same is False
                 )
 
-    def _goes_the_same_way(self, read: UnitStep, step: UnitStep, events: tuple[int, int], sees: int) -> bool | None:
-        """Whether a unit comes to a step as it did if a read before it sees this write; None: that is not known."""
+    def _goes_the_same_way(
+        self, read: UnitStep, step: UnitStep, events: tuple[int, int], sees: int, *, is_other: bool = False
+    ) -> bool | None:
+        """Whether a unit comes to a step as it did if a read before it sees this write; None: that is not known.
+
+        `is_other`: what it sees is not what others saw of that write.
+        """
         influence = self._influence(read.site, step.site)
         if influence == "none":
             return True
@@ -175,7 +205,7 @@ class Replay:
             return None
         seen = self._history.reads_at(read.site)
         same = [one.event for one in seen if one.location == read.target and one.write == sees]
-        if same:
+        if same and not is_other:
             ways = {self._history.following(event)[: len(path)] == path for event in same}
             return ways.pop() if len(ways) == 1 else None
         return True if influence != "object" and self._is_usual(read, path, sees) else None

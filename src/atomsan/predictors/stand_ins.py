@@ -1,9 +1,10 @@
 """Stand-ins: a thread that came too late to do what another one did, and would have done the same.
 
 In a plain run one thread often does all the work before the next one looks: `if tickets: tickets -= 1` sells the last
-ticket, and whoever comes later takes the other branch. Of two units of the same regions that begin alike, and part
-after a read that saw different writes, the one would have gone the way of the other from the same state. So the shape
-of the one is tried against itself, done by the thread of the other.
+ticket, and whoever comes later takes the other branch. Of two units that begin alike, and part after a read that saw
+different writes, the one would have gone the way of the other from the same state. So the shape of the one is tried
+against itself, done by the thread of the other. Both may have been called from different places: judging sees whether
+the code that both were in at that read goes as far as the steps that are torn apart.
 """
 
 from __future__ import annotations
@@ -27,11 +28,11 @@ MOST_OCCURRENCES = 8
 
 def stand_ins(shapes: Sequence[Shape], order: Order, history: History, tick: Callable[[], None]) -> Iterator[Pair]:
     """Pairs of a unit with the same unit, done by another thread."""
-    alike: dict[tuple[tuple[int, ...], int, int], list[Shape]] = {}
+    alike: dict[tuple[int, int], list[Shape]] = {}
     for shape in shapes:
         if shape.is_transaction:
             first = next(step for step in shape.steps if step.op <= Op.WRITE)
-            alike.setdefault((shape.regions, first.op, first.site), []).append(shape)
+            alike.setdefault((first.op, first.site), []).append(shape)
     used = _used(shapes)
     for group in alike.values():
         for one in group:
@@ -62,7 +63,8 @@ def _of_shape(
                 if (parted := _parted(one, unit, other, late, history)) is not None:
                     both = frozenset(_given(one, unit, history) & used[late.thread] - _own(one, other))
                     acting = late._replace(events=unit.events, acts_as=unit.thread)
-                    yield Pair(one, one, unit, acting, [], StandIn(both, *parted))
+                    read, parting = parted
+                    yield Pair(one, one, unit, acting, [], StandIn(both, read, parting, late.events[read]))
                     return
 
 

@@ -23,6 +23,8 @@ import numpy as np
 from atomsan.checkers.results import NO_REGION, Step
 from atomsan.predictors.engines._units import UnitTable
 from atomsan.predictors.order import Span
+from atomsan.predictors.publication import NOTHING_MADE
+from atomsan.predictors.spinning import NO_SPINS
 from atomsan.predictors.tree import Tree
 from atomsan.trace.events import Op
 
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
     from atomsan.checkers.results import Edge
     from atomsan.predictors.lock_order import LockOrder
     from atomsan.predictors.order import Order
+    from atomsan.predictors.publication import Publication
+    from atomsan.predictors.spinning import Spins
 
 # Of longer runs the sequence of units is not kept: without it, no cycles of more than two can be looked for.
 MOST_IN_SEQUENCE = 1_500
@@ -210,7 +214,8 @@ class UnitReader:
     `shared` says which locations count, `is_loop` which locks are loops: a loop excludes, as a lock does, but nobody
     waits for it while holding another. Of a recorded program, `is_call` says of a site whether one call of a built-in
     operation is there, which accesses all it does in one step; and `is_ready` of a hand-over whether who took it did
-    not need to wait. `tick` is called between the steps of the work.
+    not need to wait. `publication` tells what is made where, and `spins` what loops waited for. `tick` is called
+    between the steps of the work.
     """
 
     def __init__(
@@ -222,11 +227,14 @@ class UnitReader:
         locks: LockOrder,
         tick: Callable[[], None] = lambda: None,
         is_ready: Callable[[int], bool] = lambda handover: False,
+        publication: Publication | None = None,
+        spins: Spins = NO_SPINS,
     ) -> None:
         self._shared = shared.view(np.uint8)
         self._loops = _Marks(is_loop)
         self._calls = None if is_call is None else _Marks(is_call)
         self._ready = _Marks(is_ready)
+        self._publication = publication
         self._order = order
         self._tick = tick
         self._sequence: dict[int, list[_Told | OrderEvent]] = {}
@@ -238,6 +246,7 @@ class UnitReader:
         """The transactions that an order of threads cuts in pieces: thread and number."""
         self.table = UnitTable(
             is_recorded=is_call is not None,
+            spins=spins,
             order=self._add_order,
             waits=locks.add,
             executed=self._add_unit,
@@ -252,7 +261,8 @@ class UnitReader:
         if self._calls is not None:
             sites = batch.site[batch.site != np.uint32(0xFFFFFFFF)]
             calls = self._calls.known(int(sites.max()) + 1 if len(sites) else 0)
-        self.table.feed(batch, self._shared, loops, calls, self._ready.known(batch.handovers))
+        made = self._publication.known() if self._publication else NOTHING_MADE
+        self.table.feed(batch, self._shared, loops, calls, self._ready.known(batch.handovers), made)
 
     def finish(self) -> None:
         self.table.finish()

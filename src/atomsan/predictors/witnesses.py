@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from atomsan.checkers.results import Edge, Transaction, Witness
 from atomsan.predictors.commit_node import torn_by
 from atomsan.predictors.pairs import Tear
-from atomsan.predictors.replay import Change, weight
+from atomsan.predictors.replay import Change, Parting, weight
 from atomsan.trace.events import NO_SITE, Op
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class Acting(NamedTuple):
 
     thread: int
     done_by: int
-    parting: Change
+    parting: Parting
 
 
 class Interleaving(NamedTuple):
@@ -146,9 +146,8 @@ def _acting(torn: Torn, stand_in: StandIn | None) -> Acting | None:
     unit, done_by = (torn.unit, torn.other_unit) if torn.unit.acts_as is not None else (torn.other_unit, torn.unit)
     read, step = (torn.shape.steps[at] for at in (stand_in.read, stand_in.parting))
     events = unit.events[stand_in.read], unit.events[stand_in.parting]
-    return Acting(
-        unit.thread, done_by.thread, Change(events[0], read.site, unit.thread, events[1], step.site, is_refuted=False)
-    )
+    change = Change(events[0], read.site, unit.thread, events[1], step.site, is_refuted=False)
+    return Acting(unit.thread, done_by.thread, Parting(change, stand_in.look))
 
 
 def _unlike_tears(torn: Torn, tick: Callable[[], None]) -> Iterator[Tear]:

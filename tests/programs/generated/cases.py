@@ -11,12 +11,26 @@ from generated.generation import generate, with_other_callers, with_other_data, 
 from generated.harness import FINDING, NOTE, NOTHING, SUSPECT, Harness, Judged
 from generated.spelling import SPELLINGS, Spelling
 from generated.tree import Program
-from generated.truth import ATOMIC, BENIGN, HARMFUL, DeadlockError, TooLargeError, Truth, truth_of
+from generated.truth import (
+    ATOMIC,
+    BENIGN,
+    HARMFUL,
+    DeadlockError,
+    Interleavings,
+    Outcome,
+    TooLargeError,
+    Truth,
+    truth_of,
+)
 
 # A program is benign only if it is so on so many other values of its data, too, and so many times with other callers;
 # and with other literals, since two units that write the same number down may do so by chance.
 OTHER_DATA = 100
 OTHER_CALLERS = 150
+
+
+# Harmful, but only by code that one thread after the other does not execute.
+ELSEWHERE = "not run"
 
 
 class Case(NamedTuple):
@@ -52,6 +66,8 @@ FAULTS = {
     (HARMFUL, SUSPECT): "harmful, only a suspect",
     (HARMFUL, NOTE): "harmful, missed",
     (HARMFUL, NOTHING): "harmful, missed",
+    (ELSEWHERE, NOTE): "harmful by code that was not run, missed",
+    (ELSEWHERE, NOTHING): "harmful by code that was not run, missed",
     (BENIGN, FINDING): "benign, a finding",
     (ATOMIC, FINDING): "atomic, a finding",
     (ATOMIC, SUSPECT): "atomic, a suspect",
@@ -92,19 +108,45 @@ def judge_case(harness: Harness, case: Case, spelling: Spelling | None = None) -
     return harness.judge(case.program, case.truth.schedule, spelling or case.spelled)
 
 
+def predict_case(harness: Harness, case: Case, spelling: Spelling | None = None) -> tuple[Judged, Outcome]:
+    """With the outcome that the reference interpreter has, one thread after the other."""
+    schedule, outcome = Interleavings(case.program).one_after_the_other()
+    return harness.predict(case.program, schedule, spelling or case.spelled), outcome
+
+
 def rows_of(seeds: Sequence[int]) -> list[Row]:
     with Harness() as harness:
         return [row_of(harness, seed) for seed in seeds]
 
 
+def predicted_rows_of(seeds: Sequence[int]) -> list[Row]:
+    """Each program is run once, one thread after the other: what is predicted."""
+    with Harness() as harness:
+        return [predicted_row_of(harness, seed) for seed in seeds]
+
+
 def row_of(harness: Harness, seed: int) -> Row:
     case = case_of(seed)
-    judged = judge_case(harness, case)
+    return _row(case, judge_case(harness, case), case.truth.outcome)
+
+
+def predicted_row_of(harness: Harness, seed: int) -> Row:
+    case = case_of(seed)
+    judged, outcome = predict_case(harness, case)
+    row = _row(case, judged, outcome)
+    if row.truth != HARMFUL:
+        return row
+    interleavings = Interleavings(case.program)
+    is_shown = interleavings.is_shown_by_code_of(interleavings.one_after_the_other()[0])
+    return row if is_shown else row._replace(truth=ELSEWHERE)
+
+
+def _row(case: Case, judged: Judged, outcome: Outcome) -> Row:
     failure = judged.run.failure
-    if failure is None and judged.run.outcome != case.truth.outcome:
-        failure = f"{judged.run.outcome} instead of {case.truth.outcome}"
+    if failure is None and judged.run.outcome != outcome:
+        failure = f"{judged.run.outcome} instead of {outcome}"
     features = case.program.features | {f"spelling {case.spelling}"}
-    return Row(seed, case.truth.verdict, judged.level, features, said(judged.report), failure)
+    return Row(case.seed, case.truth.verdict, judged.level, features, said(judged.report), failure)
 
 
 def said(report: atomsan.Report) -> frozenset[str]:

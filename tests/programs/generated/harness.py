@@ -66,6 +66,12 @@ class Harness:
         report = atomsan.check(run.tape)
         return Judged(level_of(report), report, run)
 
+    def predict(self, program: Program, schedule: tuple[int, ...], spelling: Spelling = PLAIN) -> Judged:
+        """What could have happened in other interleavings."""
+        run = self.run(program, schedule, spelling)
+        report = atomsan.predict(run.tape)
+        return Judged(level_of(report), report, run)
+
     def run(self, program: Program, schedule: tuple[int, ...], spelling: Spelling = PLAIN) -> Run:
         recorder = self._ready()
         source = written(program, spelling)

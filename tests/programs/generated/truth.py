@@ -167,6 +167,50 @@ class Interleavings:
             state, _, _ = self.machine.step(state, steps[-1])
         return tuple(steps), outcome(state)
 
+    def one_after_the_other(self) -> tuple[tuple[int, ...], Outcome]:
+        """The interleaving in which each thread does all it has to do before the next one begins, and its outcome."""
+        steps: list[int] = []
+        state = self.machine.start()
+        for thread in self._threads:
+            while state.places[thread].at != DONE:
+                steps.append(thread)
+                state, _, _ = self.machine.step(state, thread)
+        return tuple(steps), outcome(state)
+
+    def is_shown_by_code_of(self, steps: tuple[int, ...]) -> bool:
+        """Whether units are violated, with an outcome that no serial order has, by code that an interleaving executes.
+
+        What comes after the violation may be any code.
+        """
+        executed: set[tuple[str, int]] = set()
+        state = self.machine.start()
+        for thread in steps:
+            executed.add(self._code(state, thread))
+            state, _, _ = self.machine.step(state, thread)
+        serial = self.serial_outcomes()
+        seen: set[Node] = set()
+        waiting = [self.root()]
+        while waiting:
+            node = waiting.pop()
+            if node in seen:
+                continue
+            seen.add(node)
+            if node.history == -1:
+                if any(ending not in serial for ending, _ in self.endings(node)):
+                    return True
+                continue
+            waiting += [
+                self.next(node, thread)
+                for thread in self._threads
+                if self.machine.is_enabled(node.state, thread) and self._code(node.state, thread) in executed
+            ]
+        return False
+
+    def _code(self, state: State, thread: int) -> tuple[str, int]:
+        """Where a thread is in the code of all threads."""
+        place = state.places[thread]
+        return self.machine.program.threads[thread].units[place.unit].name, place.at
+
     def serial_outcomes(self) -> frozenset[Outcome]:
         found: set[Outcome] = set()
         seen: set[State] = set()

@@ -4,6 +4,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from atomsan.predictors.publication import Made
+from atomsan.predictors.spinning import Spins
+
 class UnitTable:
     shape_count: int
     form_keys: list[bytes]
@@ -16,6 +19,7 @@ class UnitTable:
         self,
         *,
         is_recorded: bool,
+        spins: Spins,
         order: Callable[[int, int, int, int, bool], int],
         waits: Callable[[int, int, list[tuple[int, int, int]], int, int, int], None],
         executed: Callable[[int, int, int, int, int, tuple[int, ...]], None],
@@ -29,6 +33,7 @@ class UnitTable:
         loops: npt.NDArray[np.uint8],
         calls: npt.NDArray[np.uint8],
         ready: npt.NDArray[np.uint8],
+        made: Made,
     ) -> None: ...
     def finish(self) -> None: ...
     def stop_telling(self) -> None: ...

@@ -20,9 +20,22 @@ import numpy as np
 cdef enum:
     NONE = 0xFFFFFFFF
     JOINED = 0x100        # of the same call as the step before
+    SPIN = 0x80000000     # a hand-over: by a write that a loop waited for
     KEPT_ALIKE = 2
     MOST_ORDERED = 64     # periods of one unit
     EVENTS_IN_A_TICK = 1 << 17
+
+# What is known of an object; from FRESH on, by twos, the thread that made it and did not give it to others yet, and
+# whether that was the body of a module.
+cdef enum:
+    UNSEEN = 0
+    SEEN = 1
+    FRESH = 2
+
+# What a site makes (`publication.py`): numbers above are classes whose constructor it is in.
+cdef enum:
+    NOTHING_MADE = 0
+    MODULE_BODY = 1
 
 cdef struct StepRow:
     uint32_t what         # operation, and JOINED
@@ -61,6 +74,8 @@ cdef struct ThreadRow:
     size_t event_room
     Map called            # what the call that is at work has accessed
     Map alike             # how often something was done in a block of the unit
+    uint32_t *fresh       # objects; some of them are not any more
+    size_t fresh_count, fresh_room
 
 cdef struct ShapeRow:
     uint32_t form
@@ -109,6 +124,14 @@ cdef class UnitTable:
     cdef size_t key_room
     cdef uint32_t *used
     cdef size_t used_room
+    cdef uint32_t main_thread     # the one that the trace begins with
+    cdef uint32_t *object_state
+    cdef size_t object_room
+    cdef const uint32_t[::1] objects, classes, makers
+    cdef const uint8_t[::1] module_regions
+    cdef const uint64_t[::1] spin_events
+    cdef const uint32_t[::1] spin_writes
+    cdef size_t spin              # the next of them
     cdef uint32_t mark
     cdef bint is_recorded
     cdef dict form_numbers
@@ -119,7 +142,9 @@ cdef class UnitTable:
     cdef readonly bint is_nested, is_shortened
     cdef object order, waits, executed, cut, tick
 
-    def __cinit__(self, *, bint is_recorded, order, waits, executed, cut, tick):
+    def __cinit__(self, *, bint is_recorded, spins, order, waits, executed, cut, tick):
+        self.spin_events, self.spin_writes = spins
+        self.main_thread = NONE
         self.is_recorded = is_recorded
         self.order, self.waits, self.executed, self.cut, self.tick = order, waits, executed, cut, tick
         self.form_numbers, self.form_keys, self.form_sizes = {}, [], []
@@ -132,9 +157,11 @@ cdef class UnitTable:
             free(self.threads[t].held)
             free(self.threads[t].steps)
             free(self.threads[t].events)
+            free(self.threads[t].fresh)
             free_map(&self.threads[t].called)
             free_map(&self.threads[t].alike)
         free(self.threads)
+        free(self.object_state)
         free(self.shapes)
         free(self.entities)
         free(self.occurrences)
@@ -156,11 +183,12 @@ cdef class UnitTable:
         const uint8_t[::1] loops,
         const uint8_t[::1] calls,
         const uint8_t[::1] ready,
+        made,
     ):
         """Take a flattened batch.
 
         By number: `shared` locations, locks that are `loops`, sites of `calls`, and hand-overs that are `ready`; what is
-        not in these is none.
+        not in these is none. `made`: what makes objects (`publication.Made`).
         """
         cdef const uint32_t[::1] thread_view = batch.thread, target_view = batch.target, site_view = batch.site
         cdef const uint8_t[::1] op_view = batch.op, original_view = batch.original
@@ -168,24 +196,43 @@ cdef class UnitTable:
         cdef size_t i, count = op_view.shape[0]
         cdef uint32_t target, site
         cdef uint8_t op
-        cdef bint is_loop
+        cdef bint is_loop, is_shared, is_spin = False
         cdef ThreadRow *thread
+        self.objects, self.classes, self.makers, self.module_regions = made
+        ensure_room(<void **> &self.object_state, &self.object_room, self.objects.shape[0] + 1, sizeof(uint32_t))
         ensure_room(<void **> &self.threads, &self.thread_room, batch.threads, sizeof(ThreadRow))
         ensure_room(<void **> &self.location_mark, &self.location_room, batch.locations, sizeof(uint32_t))
         ensure_room(<void **> &self.location_slot, &self.location_slot_room, batch.locations, sizeof(uint32_t))
         ensure_room(<void **> &self.lock_mark, &self.lock_room, batch.locks, sizeof(uint32_t))
         ensure_room(<void **> &self.lock_slot, &self.lock_slot_room, batch.locks, sizeof(uint32_t))
+        if count and self.main_thread == NONE:
+            self.main_thread = thread_view[0]
         for i in range(count):
             if i % EVENTS_IN_A_TICK == 0:
                 self.tick()
             op, target, site = op_view[i], target_view[i], site_view[i]
-            if op <= WRITE and not (target < <size_t> shared.shape[0] and shared[target]):
-                continue
             thread = &self.threads[thread_view[i]]
+            if op <= WRITE:
+                is_shared = target < <size_t> shared.shape[0] and shared[target]
+                if target < <size_t> self.objects.shape[0] and self.is_fresh(
+                    thread, thread_view[i], op, target, site
+                ):
+                    continue
+                if not is_shared:
+                    continue
+                if op == WRITE:
+                    self.publish(thread)
+                is_spin = self.spin < <size_t> self.spin_events.shape[0] and self.spin_events[self.spin] == first + i
+                if is_spin and op == READ:
+                    # the reads before it are of a unit that waits
+                    self.ordered(thread, thread_view[i], TAKE, SPIN | self.spin_writes[self.spin], first + i, False)
             if not thread.is_known:
                 thread.is_known, thread.call_site = True, NONE
             if op <= WRITE:
                 self.access(thread, op, target, site, first + i, site < <size_t> calls.shape[0] and calls[site])
+                if is_spin and op == WRITE:
+                    self.ordered(thread, thread_view[i], POST, SPIN | self.spin_writes[self.spin], first + i, False)
+                self.spin += is_spin
             else:
                 is_loop = False
                 if ACQUIRE <= original_view[i] <= RELEASE:
@@ -202,6 +249,8 @@ cdef class UnitTable:
                 elif op == END:
                     thread.is_inside = False
                 elif op == FORK or op == JOIN or op == POST or op == TAKE:
+                    if op == FORK or op == POST:
+                        self.publish(thread)
                     self.ordered(
                         thread, thread_view[i], op, target, first + i,
                         op == TAKE and target < <size_t> ready.shape[0] and ready[target],
@@ -216,6 +265,40 @@ cdef class UnitTable:
         for t in range(self.thread_room):
             if self.threads[t].is_known:
                 self.close(&self.threads[t], t)
+
+    cdef bint is_fresh(self, ThreadRow *thread, uint32_t number, uint8_t op, uint32_t location, uint32_t site) except -1:
+        """Whether nobody else can have what is accessed, as far as was seen."""
+        cdef uint32_t object = self.objects[location]
+        cdef uint32_t *state = &self.object_state[object]
+        cdef uint32_t maker = self.makers[site] if site < <size_t> self.makers.shape[0] else <uint32_t> NOTHING_MADE
+        if state[0] >= FRESH and (state[0] - FRESH) // 2 == number and (
+            maker == MODULE_BODY or (state[0] - FRESH) % 2 == 0
+        ):
+            return True
+        if state[0] != UNSEEN or op != WRITE or not self.makes(thread, number, location, maker):
+            state[0] = SEEN
+            return False
+        state[0] = FRESH + 2 * number + (maker == MODULE_BODY)
+        ensure_room(<void **> &thread.fresh, &thread.fresh_room, thread.fresh_count + 1, sizeof(uint32_t))
+        thread.fresh[thread.fresh_count] = object
+        thread.fresh_count += 1
+        return True
+
+    cdef bint makes(self, ThreadRow *thread, uint32_t number, uint32_t location, uint32_t maker) noexcept:
+        """Whether this is the constructor of the class of what is accessed, or a module that is imported."""
+        if maker == MODULE_BODY:
+            # in a function that imports it, and not in the program's own module: that is the code of the main thread
+            return number != self.main_thread or (
+                thread.is_inside and thread.region_count > 0 and not self.module_regions[thread.regions[0]]
+            )
+        return maker != NOTHING_MADE and maker == self.classes[location]
+
+    cdef void publish(self, ThreadRow *thread) noexcept:
+        """Others may have all that the thread has from here on."""
+        cdef size_t i
+        for i in range(thread.fresh_count):
+            self.object_state[thread.fresh[i]] = SEEN
+        thread.fresh_count = 0
 
     cdef int ordered(
         self, ThreadRow *thread, uint32_t number, uint8_t op, uint32_t target, uint64_t event, bint is_ready

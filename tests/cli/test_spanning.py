@@ -254,7 +254,7 @@ def test_live_check_finds_it(atomsan: Atomsan) -> None:
     ran = atomsan("run", "--live", "--spec", "spec.toml", "-o", "r.json", "app.py")
     assert ran.code == 1
     found = json.loads(Path("r.json").read_text())["findings"]
-    assert {finding["region"] for finding in found} == {"app:Account.change"}
+    assert regions(found) == BOTH
     assert "warning" not in ran.err
 
 
@@ -263,7 +263,7 @@ def test_live_check_knows_sets_that_span_objects(atomsan: Atomsan) -> None:
     ran = atomsan("run", "--live", "--spec", "spec.toml", "-o", "r.json", "app.py")
     assert ran.code == 1
     found = json.loads(Path("r.json").read_text())["findings"]
-    assert {finding["region"] for finding in found} == {"app:Bank.change"}
+    assert regions(found) == {("app:Bank.change", "observed"), ("app:Bank.view", "predicted")}
     assert "warning" not in ran.err
 
 
@@ -280,7 +280,7 @@ def test_each_test_has_its_own_holders() -> None:
     )
     assert "2 failed" in ran.stdout, ran.stdout + ran.stderr
     reports = json.loads(Path("r.json").read_text())["reports"]
-    assert [[finding["region"] for finding in report["findings"]] for report in reports] == [["app:Account.change"]] * 2
+    assert [regions(report["findings"]) for report in reports] == [BOTH] * 2
 
 
 def test_suspects_fail_a_test_only_if_asked_for() -> None:

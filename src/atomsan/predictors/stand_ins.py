@@ -71,6 +71,8 @@ def _of_shape(
 def _parted(one: Shape, unit: Occurrence, other: Shape, late: Occurrence, history: History) -> tuple[int, int] | None:
     """If two units begin alike, with a read of the same data that saw different writes: that step, and where they part.
 
+    They part where the one does something else, or the same to other data.
+
     Each may have objects of its own, which were written to at the same place in the source.
     """
     read: int | None = None
@@ -78,6 +80,8 @@ def _parted(one: Shape, unit: Occurrence, other: Shape, late: Occurrence, histor
         same = other.steps[at] if at < len(other.steps) else None
         if same is None or (step.op, step.site) != (same.op, same.site):
             return None if read is None else (read, at)
+        if read is not None and step.op <= Op.WRITE and step.target != same.target:
+            return read, at
         if step.op == Op.READ and read is None:
             saw = history.write_before(step.target, unit.events[at])
             sees = history.write_before(same.target, late.events[at])

@@ -37,14 +37,17 @@ test: lint  ## the whole test suite, with lint
 test-long: $(VENV)/installed  ## every checker against the definitions for ten minutes, and the programs with 20 seeds and in all forms
 	$(BIN)/python tests/checkers/comparison.py
 	ATOMSAN_LONG=1 ATOMSAN_SEEDS=20 $(BIN)/python -m pytest $(PARALLEL) tests/programs/test_programs_found.py \
-		tests/programs/test_programs_reformatted.py tests/programs/test_hints_followed.py
+		tests/programs/test_programs_reformatted.py tests/programs/test_hints_followed.py \
+		tests/programs/test_programs_plain.py
+	$(BIN)/python tests/programs/generated/table.py --plain
 
 test-judging: $(VENV)/installed  ## judging against the truth of 20,000 generated programs, and of those written by hand
 	$(BIN)/python tests/programs/generated/table.py
 	$(BIN)/python tests/programs/measure.py
 
-test-plain: $(VENV)/installed  ## what one plain run of each program predicts
+test-plain: $(VENV)/installed  ## what one plain run of each program predicts, in the order of its threads and in another
 	$(BIN)/python tests/programs/measure.py --plain
+	$(BIN)/python tests/programs/measure.py --shuffled
 
 test-all:  ## the test suite on every Python from 3.11 up that this machine has
 	$(PYTHON) tests/every_python.py

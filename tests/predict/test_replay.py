@@ -178,3 +178,94 @@ def test_double_checked_locking_is_no_finding(tmp_path: Path) -> None:
 
 def test_lock_without_second_check_is_a_finding(tmp_path: Path) -> None:
     assert predicted(tmp_path, CHECKED.format(again=""), "get, get").findings
+
+
+OWN_ENTRIES = """
+def is_left():
+    return box.n > 0
+
+def buy():
+    if is_left():
+        box.n -= 1
+
+def one():
+    buy()
+
+def other():
+    for _ in range(1):
+        {does}
+"""
+
+
+def test_thread_that_was_called_from_elsewhere_stands_in(tmp_path: Path) -> None:
+    assert predicted(tmp_path, OWN_ENTRIES.format(does="buy()"), "one, other").findings
+
+
+def test_thread_that_only_looks_does_not_stand_in(tmp_path: Path) -> None:
+    """The code that both are in at the look does not go as far as the act."""
+    assert predicted(tmp_path, OWN_ENTRIES.format(does="is_left()"), "one, other").findings == []
+
+
+HANDED_ON = """
+def work():
+    with box.lock:
+        is_mine = {look}
+        box.is_closed = True
+    for _ in range(1 if is_mine else 0):
+        box.n += 1
+        with box.lock:
+            box.is_closed = False
+"""
+
+
+def test_what_a_third_thread_handed_on_is_nobody_elses(tmp_path: Path) -> None:
+    assert predicted(tmp_path, HANDED_ON.format(look="not box.is_closed"), "work, work, work").findings == []
+
+
+def test_without_a_look_nothing_is_handed_on(tmp_path: Path) -> None:
+    assert predicted(tmp_path, HANDED_ON.format(look="True"), "work, work, work").findings
+
+
+LEAST = """
+def place():
+    loads = []
+    for at in range(2):
+        with box.lock:
+            loads.append(box.items[at][0])
+    least = loads.index(min(loads))
+    with box.lock:
+        box.items[least][0] = min(loads) + 1
+
+def work():
+    for _ in range(2):
+        place()
+"""
+
+
+def test_thread_that_chose_another_object_stands_in(tmp_path: Path) -> None:
+    assert predicted(tmp_path, LEAST, "work, work").findings
+
+
+SENDING = """
+import queue
+pipe = queue.Queue()
+
+def send():
+    {lock}:
+        pipe.put("head")
+        pipe.put("body")
+
+def receive():
+    for _ in range(2):
+        head = pipe.get()
+        body = pipe.get()
+        box.items.append((head, body))
+"""
+
+
+def test_others_put_between_two_puts(tmp_path: Path) -> None:
+    assert predicted(tmp_path, SENDING.format(lock="if True"), "send, send, receive").findings
+
+
+def test_nobody_puts_between_two_puts_under_a_lock(tmp_path: Path) -> None:
+    assert predicted(tmp_path, SENDING.format(lock="with box.lock"), "send, send, receive").findings == []

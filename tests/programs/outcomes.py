@@ -64,13 +64,19 @@ def marked(text: str) -> list[int]:
     return [number for number, line in enumerate(text.splitlines(), start=1) if line.endswith("  # bug")]
 
 
-def outcome_of(path: Path, seed: int | None, directory: Path) -> Outcome:
-    """Run a program once, with noise, or plainly if there is no seed; the report goes into the directory."""
+def outcome_of(path: Path, seed: int | None, directory: Path, *, is_shuffled: bool = False) -> Outcome:
+    """Run a program once, with noise, or plainly if there is no seed; the report goes into the directory.
+
+    `is_shuffled`: without noise, but its threads begin in an order that the seed draws.
+    """
     report = directory / f"{path.parent.name}-{path.stem}-{seed}.json"
-    noise = [] if seed is None else ["--noise", "--seed", str(seed)]
-    command = [sys.executable, "-m", "atomsan", "run", "--quiet", *noise, "-o", str(report)]
+    options = [] if seed is None else ["--noise", "--seed", str(seed)]
+    program = [str(path)]
+    if is_shuffled:
+        options, program = ["--omit", "shuffled_starts"], [str(HERE / "shuffled_starts.py"), str(seed or 0), str(path)]
+    command = [sys.executable, "-m", "atomsan", "run", "--quiet", *options, "-o", str(report)]
     ran = subprocess.run(
-        [*command, str(path)], capture_output=True, text=True, timeout=SECONDS, check=False, env=ENVIRONMENT
+        [*command, *program], capture_output=True, text=True, timeout=SECONDS, check=False, env=ENVIRONMENT
     )
     assert ran.returncode in (0, 1), f"{path}, seed {seed}: {ran.stderr}"
     told = json.loads(report.read_text())

@@ -112,7 +112,7 @@ class History:
     def looks(self, location: int, write: int, thread: int, before: int) -> list[tuple[int, int]]:
         """Accesses of a thread before an event that saw a write of a location: their events and sites.
 
-        Or what came of that write: threads that saw it wrote there again, one after the other.
+        Or what came of that write: other threads that saw it wrote there again, one after the other.
         """
         rows, targets = self._all_by_location
         mine = rows[np.searchsorted(targets, location) : np.searchsorted(targets, location, side="right")]
@@ -122,12 +122,14 @@ class History:
         )
         found: list[tuple[int, int]] = []
         seen: set[int] = set()
+        writer = self.thread_of(write)
         for event, by, op, site in zip(events, threads, ops, sites, strict=True):
             if by == thread:
                 found.append((event, site))
             if op == Op.WRITE and (by == thread or by not in seen):
                 break
-            seen.add(by)
+            if by != writer:
+                seen.add(by)
         return found
 
     def reads_at(self, site: int) -> list[Seen]:

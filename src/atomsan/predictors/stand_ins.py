@@ -10,8 +10,8 @@ the code that both were in at that read goes as far as the steps that are torn a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import islice
-from typing import TYPE_CHECKING
+from itertools import islice, zip_longest
+from typing import TYPE_CHECKING, NamedTuple
 
 from atomsan.predictors.commit_node import Pair, StandIn
 from atomsan.trace.events import Op
@@ -61,44 +61,57 @@ def _of_shape(
                 if not order.are_parallel(unit.time, late.time):
                     continue
                 if (parted := _parted(one, unit, other, late, history)) is not None:
-                    both = frozenset(_given(one, unit, history) & used[late.thread] - _own(one, other))
+                    both = frozenset(_given(one, unit, history) & used[late.thread] - parted.own)
                     acting = late._replace(events=unit.events, acts_as=unit.thread)
-                    read, parting = parted
-                    yield Pair(one, one, unit, acting, [], StandIn(both, read, parting, late.events[read]))
+                    look = late.events[parted.look]
+                    yield Pair(one, one, unit, acting, [], StandIn(both, parted.read, parted.at, look))
                     return
 
 
-def _parted(one: Shape, unit: Occurrence, other: Shape, late: Occurrence, history: History) -> tuple[int, int] | None:
+class _Parted(NamedTuple):
+    """Where two units part that began alike: the read of the one and of the other, and the step of the one."""
+
+    read: int
+    look: int
+    at: int
+    own: frozenset[int]
+    """The locations of the one for which the other has others before that: each has objects of its own."""
+
+
+def _parted(one: Shape, unit: Occurrence, other: Shape, late: Occurrence, history: History) -> _Parted | None:
     """If two units begin alike, with a read of the same data that saw different writes: that step, and where they part.
 
-    Each may have objects of its own, which were written to at the same place in the source.
+    They part where the one does something else, or the same to other data. Each may have objects of its own, which were
+    written to at the same place in the source.
     """
-    read: int | None = None
-    for at, step in enumerate(one.steps):
-        same = other.steps[at] if at < len(other.steps) else None
-        if same is None or (step.op, step.site) != (same.op, same.site):
-            return None if read is None else (read, at)
-        if step.op == Op.READ and read is None:
+    reads: tuple[int, int] | None = None
+    own: set[int] = set()
+    for at, to in zip_longest(_heads(one), _heads(other)):
+        if at is None:
+            return None
+        step, same = one.steps[at], None if to is None else other.steps[to]
+        if to is None or same is None or (step.op, step.site) != (same.op, same.site):
+            return None if reads is None else _Parted(*reads, at, frozenset(own))
+        if reads is not None:
+            if step.op <= Op.WRITE and step.target != same.target:
+                return _Parted(*reads, at, frozenset(own))
+        elif step.op == Op.READ:
             saw = history.write_before(step.target, unit.events[at])
-            sees = history.write_before(same.target, late.events[at])
+            sees = history.write_before(same.target, late.events[to])
             if step.target == same.target and saw != sees:
-                read = at
+                reads = at, to
             elif history.write_site(step.target, saw) != history.write_site(same.target, sees):
                 return None
+            elif step.target != same.target:
+                own.add(step.target)
         elif step.op == Op.WRITE and step.target != same.target:
             return None
     return None
 
 
-def _own(one: Shape, other: Shape) -> set[int]:
-    """The locations of a unit for which another one has others in the same place: each has objects of its own."""
-    found = set()
-    for step, same in zip(one.steps, other.steps, strict=False):
-        if (step.op, step.site) != (same.op, same.site):
-            break
-        if step.op <= Op.WRITE and step.target != same.target:
-            found.add(step.target)
-    return found
+def _heads(shape: Shape) -> list[int]:
+    """The steps without those of a call that reads more than one thing: which these are follows from the first."""
+    return [at for at, step in enumerate(shape.steps) if not (step.is_joined and step.op == Op.READ)]
 
 
 def _given(shape: Shape, unit: Occurrence, history: History) -> set[int]:

@@ -91,7 +91,8 @@ class _Kinds:
         self._replay = replay
         self._tick = tick
         self._shown: set[Kind] = set()
-        self._tried: Counter[Kind] = Counter()
+        self._tried: Counter[tuple[Kind, bool]] = Counter()
+        """Those with a stand-in by themselves: what is doubtful in the order of the run need not be with one."""
         self.doubtful: dict[Kind, Prediction] = {}
         """Of the kinds that were not shown: the example of which the least may go another way."""
 
@@ -104,10 +105,11 @@ class _Kinds:
                 continue
             kind = _kind(torn, tear)
             is_found = is_found or kind in self._shown or kind in self.doubtful
-            if kind in self._shown or self._tried[kind] >= MOST_OF_A_KIND:
+            tried = kind, stand_in is not None
+            if kind in self._shown or self._tried[tried] >= MOST_OF_A_KIND:
                 continue
             self._tick()
-            self._tried[kind] += 1
+            self._tried[tried] += 1
             if (found := self._example(torn, tear)) is not None:
                 is_found = True
                 yield from self._taken(kind, found._replace(stand_in=_acting(torn, stand_in)))

@@ -29,7 +29,7 @@ OTHER_DATA = 100
 OTHER_CALLERS = 150
 
 
-# Harmful, but only by code that one thread after the other does not execute.
+# Harmful, but only by accesses that do not occur if one thread runs after the other.
 ELSEWHERE = "not run"
 
 
@@ -66,8 +66,8 @@ FAULTS = {
     (HARMFUL, SUSPECT): "harmful, only a suspect",
     (HARMFUL, NOTE): "harmful, missed",
     (HARMFUL, NOTHING): "harmful, missed",
-    (ELSEWHERE, NOTE): "harmful by code that was not run, missed",
-    (ELSEWHERE, NOTHING): "harmful by code that was not run, missed",
+    (ELSEWHERE, NOTE): "harmful by accesses that did not occur, missed",
+    (ELSEWHERE, NOTHING): "harmful by accesses that did not occur, missed",
     (BENIGN, FINDING): "benign, a finding",
     (ATOMIC, FINDING): "atomic, a finding",
     (ATOMIC, SUSPECT): "atomic, a suspect",
@@ -137,7 +137,7 @@ def predicted_row_of(harness: Harness, seed: int) -> Row:
     if row.truth != HARMFUL:
         return row
     interleavings = Interleavings(case.program)
-    is_shown = interleavings.is_shown_by_code_of(interleavings.one_after_the_other()[0])
+    is_shown = interleavings.is_shown_by_accesses_of(interleavings.one_after_the_other()[0])
     return row if is_shown else row._replace(truth=ELSEWHERE)
 
 

@@ -177,15 +177,16 @@ class Interleavings:
                 state, _, _ = self.machine.step(state, thread)
         return tuple(steps), outcome(state)
 
-    def is_shown_by_code_of(self, steps: tuple[int, ...]) -> bool:
-        """Whether units are violated, with an outcome that no serial order has, by code that an interleaving executes.
+    def is_shown_by_accesses_of(self, steps: tuple[int, ...]) -> bool:
+        """Whether units are violated, with an outcome that no serial order has, by accesses that an interleaving has.
 
-        What comes after the violation may be any code.
+        What comes after the violation may be anything. An operation that wrote is another access than the same one when
+        it found nothing to write.
         """
-        executed: set[tuple[str, int]] = set()
+        executed: set[tuple[object, ...]] = set()
         state = self.machine.start()
         for thread in steps:
-            executed.add(self._code(state, thread))
+            executed.add(self._access(state, thread))
             state, _, _ = self.machine.step(state, thread)
         serial = self.serial_outcomes()
         seen: set[Node] = set()
@@ -202,14 +203,16 @@ class Interleavings:
             waiting += [
                 self.next(node, thread)
                 for thread in self._threads
-                if self.machine.is_enabled(node.state, thread) and self._code(node.state, thread) in executed
+                if self.machine.is_enabled(node.state, thread) and self._access(node.state, thread) in executed
             ]
         return False
 
-    def _code(self, state: State, thread: int) -> tuple[str, int]:
-        """Where a thread is in the code of all threads."""
+    def _access(self, state: State, thread: int) -> tuple[object, ...]:
+        """Where a thread is in the code of all threads, and how its next step touches what it touches."""
         place = state.places[thread]
-        return self.machine.program.threads[thread].units[place.unit].name, place.at
+        _, _, touched = self.machine.step(state, thread)
+        name = self.machine.program.threads[thread].units[place.unit].name
+        return name, place.at, frozenset(mode for _, mode in touched)
 
     def serial_outcomes(self) -> frozenset[Outcome]:
         found: set[Outcome] = set()

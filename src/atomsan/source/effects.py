@@ -212,13 +212,16 @@ PRIMITIVE_METHODS = frozenset(
     {
         *("acquire", "release", "locked", "__enter__", "__exit__", "wait", "wait_for", "notify", "notify_all"),
         *("set", "is_set", "clear", "put", "put_nowait", "get", "get_nowait", "join", "task_done", "qsize", "empty"),
-        *("full", "result", "set_result", "set_exception", "abort", "reset"),
+        *("full", "result", "set_result", "set_exception", "abort", "reset", "done", "cancelled", "running", "cancel"),
+        *("is_alive", "start"),
     }
 )
 
 
 # Those of them that put into a queue or take out of it.
 QUEUE_METHODS = frozenset({"put", "put_nowait", "get", "get_nowait"})
+# Those that change the state of one.
+STATE_METHODS = frozenset({"set", "clear", "set_result", "set_exception", "cancel", "start"})
 
 
 class Call(NamedTuple):

@@ -63,16 +63,16 @@ cdef PyObject *condition_notify(PyObject *watched, PyObject *const *args, size_t
     return call_original(watched, args, nargsf, kwnames)
 
 
-cdef PyObject *post_before(PyObject *watched, PyObject *const *args, size_t nargsf, PyObject *kwnames) noexcept:
-    """Event.set"""
-    if PyVectorcall_NARGS(nargsf) > 0 and is_watched_object(args[0], KIND_PLAIN):
-        log_post(args[0])
+cdef PyObject *event_use(PyObject *watched, PyObject *const *args, size_t nargsf, PyObject *kwnames) noexcept:
+    """set, clear, is_set: the markers in them log, of what is watched; here is seen whether the program uses it."""
+    if PyVectorcall_NARGS(nargsf) > 0:
+        is_watched_object(args[0], KIND_PLAIN)
     return call_original(watched, args, nargsf, kwnames)
 
 
 cdef PyObject *take_if_true(PyObject *watched, PyObject *const *args, size_t nargsf, PyObject *kwnames) noexcept:
-    """Event.wait. `is_set` logs nothing: a flag that is polled (`while not stop.is_set()`) is not waited for, and
-    taking it would order everything the poller does next after the one who set it, as if it had waited."""
+    """Event.wait. `is_set` is only a read of the state: a flag that is polled (`while not stop.is_set()`) is not waited
+    for, and taking it would order everything the poller does next after the one who set it, as if it had waited."""
     cdef bint watch_it = PyVectorcall_NARGS(nargsf) > 0 and is_watched_object(args[0], KIND_PLAIN)
     cdef unsigned long before = waits
     cdef PyObject *result = call_original(watched, args, nargsf, kwnames)

@@ -84,11 +84,19 @@ cdef PyObject *take_if_true(PyObject *watched, PyObject *const *args, size_t nar
 
 
 cdef PyObject *semaphore_acquire(PyObject *watched, PyObject *const *args, size_t nargsf, PyObject *kwnames) noexcept:
-    cdef bint watch_it = PyVectorcall_NARGS(nargsf) > 0 and is_watched_object(args[0], KIND_SEMAPHORE)
+    cdef Py_ssize_t count = PyVectorcall_NARGS(nargsf)
+    cdef bint watch_it = count > 0 and is_watched_object(args[0], KIND_SEMAPHORE)
     cdef unsigned long before = waits
-    cdef PyObject *result = call_original(watched, args, nargsf, kwnames)
+    cdef uint16_t flags = 0
+    cdef PyObject *result
+    if watch_it and (
+        is_false(argument(args, count, kwnames, 1, N_BLOCKING))
+        or is_zero_timeout(argument(args, count, kwnames, 2, N_TIMEOUT))
+    ):
+        flags = FLAG_NO_WAIT
+    result = call_original(watched, args, nargsf, kwnames)
     if watch_it and result == Py_True:
-        record_after(RAW_TAKE, HAND_PERMIT, 0, <uintptr_t>args[0], 0, current_site())
+        record_after(RAW_TAKE, HAND_PERMIT, flags, <uintptr_t>args[0], 0, current_site())
     elif watch_it and waits != before:
         log_ran_out(args[0], OF_SEMAPHORE)
     return result

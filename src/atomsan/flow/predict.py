@@ -250,14 +250,16 @@ def _analyse(state: _Predict) -> RunAnalysis:
         tick=state.tick,
     )
     state.source = source
-    if source.meta.recorded:
-        state.history = history = History(state.sharing.locations)
+    history = History(state.sharing.locations) if source.meta.recorded else None
+    state.history = history
+    sharing = state.sharing
 
-        def feed(batch: FlatBatch) -> None:
+    def feed(batch: FlatBatch) -> None:
+        if history is not None:
             history.feed(batch)
-            analysis.feed(batch)
+        analysis.feed(sharing.ordering(batch))
 
-    _read_flat(state, feed if source.meta.recorded else analysis.feed, source)
+    _read_flat(state, feed, source)
     analysis.finish()
     state.transactions = analysis.reader.transactions
     state.seconds = time.monotonic() - start

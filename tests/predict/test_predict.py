@@ -81,12 +81,6 @@ def test_handover_orders_unless_it_is_switched_off() -> None:
     assert conflict_atomic(text, handovers=False) is False
 
 
-def test_post_that_nobody_takes_splits_no_unit() -> None:
-    text = "T1:begin(a) T1:r(x) T1:post(q) T1:w(x) T1:end(a) T2:w(x)"
-    assert conflict_atomic(text) is False
-    assert conflict_atomic(text + " T3:take(q)") is not False
-
-
 def test_data_of_one_thread_and_data_that_nobody_writes_do_not_count() -> None:
     text = "T1:begin(a) T1:r(x) T1:w(y) T1:r(x) T1:end(a) T2:r(x) T2:w(z)"
     assert atomsan.predict(trace(text)).counters["units"] == 0

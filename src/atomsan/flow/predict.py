@@ -250,16 +250,14 @@ def _analyse(state: _Predict) -> RunAnalysis:
         tick=state.tick,
     )
     state.source = source
-    history = History(state.sharing.locations) if source.meta.recorded else None
-    state.history = history
-    sharing = state.sharing
+    if source.meta.recorded:
+        state.history = history = History(state.sharing.locations)
 
-    def feed(batch: FlatBatch) -> None:
-        if history is not None:
+        def feed(batch: FlatBatch) -> None:
             history.feed(batch)
-        analysis.feed(sharing.ordering(batch))
+            analysis.feed(batch)
 
-    _read_flat(state, feed, source)
+    _read_flat(state, feed if source.meta.recorded else analysis.feed, source)
     analysis.finish()
     state.transactions = analysis.reader.transactions
     state.seconds = time.monotonic() - start

@@ -1,13 +1,11 @@
-"""Finds what matters to prediction: which locations threads share and write, which hand-overs are taken."""
+"""Finds what matters to prediction: the locations that threads share and write, and the locks held around these."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from atomsan.checkers.flattening import NOTHING
 from atomsan.trace.events import Op
 
 if TYPE_CHECKING:
@@ -27,31 +25,18 @@ class Sharing:
     def __init__(self) -> None:
         self._users = _Users()
         self._written = np.zeros(0, np.bool_)
-        self._taken = np.zeros(0, np.bool_)
 
     def feed(self, batch: FlatBatch) -> None:
         self._written = _grown(self._written, batch.locations, False)
         accesses = batch.op <= Op.WRITE
         self._users.add(batch.target[accesses], batch.thread[accesses], batch.locations)
         self._written[batch.target[batch.op == Op.WRITE]] = True
-        self._taken = _grown(self._taken, batch.handovers, False)
-        self._taken[batch.target[batch.op == Op.TAKE]] = True
 
     @property
     def locations(self) -> NDArray[np.bool_]:
         """By location: whether several threads access it and one of them writes."""
         is_shared: NDArray[np.bool_] = self._users.known(len(self._written)) == _SEVERAL
         return np.logical_and(self._written, is_shared)
-
-    def ordering(self, batch: FlatBatch) -> FlatBatch:
-        """A batch without the posts that nobody takes: they order nothing, so that no unit needs to end there."""
-        posts = np.flatnonzero(batch.op == Op.POST)
-        untaken = posts[~_grown(self._taken, batch.handovers, False)[batch.target[posts]]]
-        if not len(untaken):
-            return batch
-        op = batch.op.copy()
-        op[untaken] = NOTHING
-        return replace(batch, op=op)
 
 
 class _Users:

@@ -44,6 +44,7 @@ FLAGS = {
     "known": 64,
     "resumed": 128,
     "loops": 1024,
+    "state": 2048,
 }
 
 

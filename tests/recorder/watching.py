@@ -11,7 +11,7 @@ from recorder.raw import OPS
 HANDS = ("", " item", " permit", " start", " nothing")
 NOTHING = 4
 STRUCTURE = 6
-LOOP_LOCK, NO_WAIT = 2, 4
+LOOP_LOCK, NO_WAIT, STATE = 2, 4, 2048
 
 
 def logged(source: str, *, frees: bool = False, loop: bool = False, **names: Any) -> list[str]:
@@ -46,7 +46,10 @@ def shown(log: Log, program: dict[str, Any], *, frees: bool = False, loop: bool 
         if op in ("post", "take"):
             line += HANDS[record.key_kind]
             key = 0 if record.key_kind == NOTHING else key
-        if op in ("read", "write"):
+        if record.flags & STATE:
+            line += " state"
+            key = 0
+        elif op in ("read", "write"):
             line += " structure" if record.key_kind == STRUCTURE else " other"
         if key and not (op in ("acquire", "release") and key == 1):
             line += f" {names.get(key, '?' if key > 1 << 32 else key)}"

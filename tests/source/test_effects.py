@@ -16,6 +16,7 @@ import queue
 import re
 import sys
 import threading
+import weakref
 from collections.abc import Callable, Mapping, MutableMapping
 from typing import Any, NamedTuple
 
@@ -42,6 +43,27 @@ class Plain:
         self.x = 1
 
 
+class Key(str):
+    """A key that can be referred to weakly."""
+
+
+class Value(float):
+    """The same for a value."""
+
+
+KEYS = {name: Key(name) for name in "abyz"}
+VALUES = {number: Value(number) for number in range(1, 10)}
+
+
+def weakly(given: Any) -> Any:
+    """Arguments of which weak references can be made, and which live on."""
+    if isinstance(given, dict):
+        return {weakly(key): weakly(value) for key, value in given.items()}
+    if isinstance(given, tuple):
+        return tuple(map(weakly, given))
+    return KEYS.get(given, given) if isinstance(given, str) else VALUES.get(given, given)
+
+
 MAKE: dict[str, Callable[[], Any]] = {
     "list": lambda: [3, 1, 2],
     "bytearray": lambda: bytearray([3, 1, 2]),
@@ -52,6 +74,8 @@ MAKE: dict[str, Callable[[], Any]] = {
     "collections.OrderedDict": lambda: collections.OrderedDict(a=1, b=2),
     "collections.Counter": lambda: collections.Counter(a=1, b=2),
     "collections.ChainMap": lambda: collections.ChainMap({"a": 1, "b": 2}),
+    "weakref.WeakValueDictionary": lambda: weakref.WeakValueDictionary(weakly({"a": 1, "b": 2})),
+    "weakref.WeakKeyDictionary": lambda: weakref.WeakKeyDictionary(weakly({"a": 1, "b": 2})),
     "set": lambda: {1, 2, 3},
     "dict_keys": lambda: {"a": 1, "b": 2}.keys(),
     "dict_values": lambda: {"a": 1, "b": 2}.values(),
@@ -126,6 +150,10 @@ OBJECT = {
 EXAMPLES: dict[str, dict[str, Example]] = {
     **dict.fromkeys(("list", "bytearray", "array.array", "collections.deque"), SEQUENCE),
     **{name: MAPPING for name in MAKE if name == "dict" or isinstance(MAKE[name](), MutableMapping)},
+    **{
+        name: {method: Example(*map(weakly, example)) for method, example in MAPPING.items()}
+        for name in ("weakref.WeakValueDictionary", "weakref.WeakKeyDictionary")
+    },
     "set": SET,
     **dict.fromkeys(("dict_keys", "dict_values", "dict_items"), VIEW),
     "object": OBJECT,
@@ -159,6 +187,9 @@ ABSENT: dict[str, set[str]] = {
     **{name: {"fromkeys"} for name in ("dict", "collections.defaultdict")},
     **{name: {"fromkeys"} for name in ("collections.OrderedDict", "collections.Counter")},
     "collections.ChainMap": {"fromkeys", "new_child"},
+    # generators, and the references themselves
+    "weakref.WeakValueDictionary": {"items", "keys", "values", "itervaluerefs", "valuerefs"},
+    "weakref.WeakKeyDictionary": {"items", "keys", "values", "keyrefs"},
 }
 # Values that cannot change, and whatever else has attributes.
 NOT_CONTAINERS = {"object", "str", "bytes"}

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 MOST_KINDS = 100_000
 # The parts of a container that one operation may access at a time; what else there is are elements and attributes.
-PARTS = {"<structure>": 1, "<any key>": 2, "<queue>": 3, "<items>": 3}
+PARTS = {"<structure>": 1, "<any key>": 2, "<queue>": 3, "<items>": 3, "<state>": 4}
 
 
 class TurnFinder:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 STRUCTURE = "<structure>"
 QUEUE = "<queue>"
 PICKED_QUEUE = "<items>"  # of a queue that does not give its items in the order in which it got them
+STATE = "<state>"  # of an event, a future, a lock or a thread
 ANY_KEY = "<any key>"
 ELEMENT = "[...]"
 GATHERING = frozenset({STRUCTURE, QUEUE, PICKED_QUEUE})
@@ -35,6 +36,10 @@ _APPENDING = frozenset({"append", "extend", "appendleft", "extendleft", "__iadd_
 _PUTS = frozenset({"put", "put_nowait"})
 _GETS = frozenset({"get", "get_nowait"})
 _QUEUES = frozenset({QUEUE, PICKED_QUEUE})
+# What of a primitive is a location: its own methods access it, each in one step.
+OF_PRIMITIVES = _QUEUES | {STATE}
+# What an event has after a method, whatever it had before.
+_SETTING = {"set": "True", "clear": "False"}
 _GIVING = _GETS | {"pop", "popleft", "popitem", "setdefault"}
 _TAKING = frozenset({"pop", "popleft", "popitem", "remove", "discard", "__delitem__"})
 _BY_VALUE = frozenset({"remove", "discard"})
@@ -93,14 +98,19 @@ def is_unused(step: ShownStep, graphs: FlowGraphs) -> bool:
     known = _known(step, graphs)
     if known is None or step.op != "read" or step.field == ELEMENT:
         return False
-    return known.node.kind == "read" and not known.graph.is_used(known.number)
+    return _is_read(known, step) and not known.graph.is_used(known.number)
+
+
+def _is_read(known: _Known, step: ShownStep) -> bool:
+    """Whether a node is a read, and nothing else: to ask a primitive for its state is a call."""
+    return known.node.kind == "read" or (step.op == "read" and step.field == STATE)
 
 
 def looks(site: int, graphs: FlowGraphs) -> bool:
     """Whether a value is read there to be used, and not only to be changed."""
     place = graphs.place(site)
     graph = graphs.of(place.function) if place else None
-    if graph is None or place is None or graph.nodes[place.node].kind != "read":
+    if graph is None or place is None or graph.nodes[place.node].kind not in ("read", "call"):
         return False
     return any(not _changes(graph.nodes[use], place.node) for use in graph.uses(place.node))
 
@@ -197,6 +207,8 @@ def writes_are_equal(one: ShownStep, other: ShownStep, graphs: FlowGraphs) -> bo
 
 def _literal(step: ShownStep, graphs: FlowGraphs) -> str | None:
     known = _known(step, graphs)
+    if step.op == "write" and step.field == STATE:
+        return _SETTING.get(step.operation or "")
     if known is None or step.op != "write" or known.node.facts.get("value") != "literal":
         return None
     return str(known.node.facts.get("literal", ""))
@@ -222,7 +234,7 @@ def is_idempotent(turn: Turn, graphs: FlowGraphs, locking: Container[Place]) -> 
     """
     known = _known(turn.leaves, graphs)
     written = _what_is_there_then(turn.enters, graphs)
-    if known is None or not written or known.node.kind != "read":
+    if known is None or not written or not _is_read(known, turn.leaves):
         return False
     writes = [step for step in (turn.before, turn.after) if step.op == "write"]
     if not writes or any(_what_is_there_then(step, graphs) != written for step in writes):
@@ -267,7 +279,7 @@ def is_phase(turn: Turn, graphs: FlowGraphs) -> bool:
 
 def _only_decides(step: ShownStep, graphs: FlowGraphs) -> bool:
     known = _known(step, graphs)
-    if known is None or step.op != "read" or known.node.kind != "read":
+    if known is None or step.op != "read" or not _is_read(known, step):
         return False
     uses = known.graph.uses(known.number)
     return bool(uses) and all(known.graph.nodes[one].kind == "cond" for one in uses)
@@ -299,6 +311,8 @@ def is_overwritten(turn: Turn) -> bool:
 
 def _overwrites(step: ShownStep) -> bool:
     """Whether a step puts a new value in the place of the old one, and does not change a container."""
+    if step.field == STATE:
+        return step.op == "write" and step.operation in _SETTING
     is_cell = step.field not in (STRUCTURE, QUEUE, PICKED_QUEUE, ANY_KEY)
     return step.op == "write" and is_cell and step.operation in (None, "__setitem__", "setattr", "__setattr__")
 
@@ -343,9 +357,22 @@ def gets(step: ShownStep) -> bool:
     return step.op == "write" and step.field in _QUEUES and step.operation in _GETS
 
 
-def is_beside_queue(turn: Turn) -> bool:
-    """Whether one access is of a queue and the other of something else: a queue is no part of what holds it."""
-    return (turn.enters.field in _QUEUES) != (turn.leaves.field in _QUEUES)
+def own_lock(step: ShownStep) -> str | None:
+    """The lock whose state a step accesses, as locks are called: to hold it would answer the question."""
+    return step.location.partition(" (")[0] if step.field == STATE else None
+
+
+def is_beside_primitive(turn: Turn) -> bool:
+    """Whether one access is of a primitive and the other of something else: it is no part of what holds it."""
+    is_other = turn.enters.target != turn.leaves.target
+    is_beside_state = is_other and STATE in (turn.enters.field, turn.leaves.field)
+    return is_beside_state or (turn.enters.field in _QUEUES) != (turn.leaves.field in _QUEUES)
+
+
+def asks_itself(turn: Turn, graphs: FlowGraphs) -> bool:
+    """Whether a look only decides to do what looks by itself whether it still can: a future that is done stays so."""
+    is_one = turn.leaves.target == turn.enters.target and turn.enters.field == STATE
+    return is_one and turn.enters.operation == "cancel" and _only_decides(turn.leaves, graphs)
 
 
 def at_other_end(steps: Sequence[ShownStep]) -> frozenset[str]:

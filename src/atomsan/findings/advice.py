@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from atomsan.findings.access_facts import own_lock
 from atomsan.findings.finding import Hold, ShownStep
 
 # What can be done under a lock, so that the lock decides who comes first. A fork or a hand-over has its own order.
@@ -92,7 +93,9 @@ def _is_known(steps: Iterable[ShownStep]) -> bool:
     return all(step.holds is not None for step in steps)
 
 
-def _most_held(steps: Iterable[ShownStep]) -> str | None:
-    """The lock that is held at the most steps, the first of several."""
-    counts = Counter(lock for step in steps for lock in step.locks or ())
+def _most_held(steps: Sequence[ShownStep]) -> str | None:
+    """The lock that is held at the most steps, the first of several, and not one whose state they are about."""
+    asked = {own_lock(step) for step in steps}
+    held = (lock for step in steps for lock in step.locks or ())
+    counts = Counter(lock for lock in held if lock.partition(" (")[0] not in asked)
     return max(counts, key=counts.__getitem__, default=None)

@@ -35,6 +35,7 @@ OVERWRITTEN = _note("one value after the other is written and nobody reads in be
 CHECKED_AGAIN = _note(
     "the value read first only decides whether to look again, and the same condition is checked under the lock"
 )
+ASKS_ITSELF = _note("what is done then looks by itself, in the same step, whether it still can")
 KEPT = _note("what others did in between cannot change what the value read first has decided")
 HANDED_OUT = _note("a queue leaves open who takes which item, and nothing but one item was taken from it")
 ITERATIONS = _note(

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-from atomsan.findings.access_facts import at_other_end
+from atomsan.findings.access_facts import at_other_end, own_lock
 from atomsan.findings.called_functions import CalledFunctions
 from atomsan.findings.critical_sections import Statements, statements_around
 from atomsan.findings.cycles import turns
@@ -212,6 +212,8 @@ class Repairs:
         counts.update(hold.lock for step in (case.first, case.last) for hold in step.holds or ())
         for name, _ in counts.most_common():
             lock = self._symbols.locks.find(name)
+            if name.partition(" (")[0] == own_lock(case.first):
+                continue
             if lock is not None and (not case.is_task or self._is_of_tasks(lock)):
                 return lock
         return None

@@ -19,6 +19,7 @@ from atomsan.findings.influence import sways
 from atomsan.findings.reasons import (
     ACROSS,
     APPENDS,
+    ASKS_ITSELF,
     BALANCED,
     CHECKED_AGAIN,
     CHECKED_ALIKE,
@@ -207,6 +208,8 @@ class Rules:
             return SAME_LITERAL
         if facts.is_idempotent(turn, self._graphs, self._locking):
             return SAME_LITERAL
+        if facts.asks_itself(turn, self._graphs):
+            return ASKS_ITSELF
         return None
 
     def _is_validated(self, turn: Turn, unit: Unit, first: Local, last: Local) -> bool:
@@ -271,7 +274,7 @@ class Rules:
         if tie is Tie.SHOWN:
             return SHOWN
         is_apart = self._are_apart(turn.enters, turn.leaves) and not _is_copied(turn, unit, tie)
-        if is_apart or facts.is_beside_queue(turn):
+        if is_apart or facts.is_beside_primitive(turn):
             return HANDED_OUT if any(map(facts.gets, turn.ends)) else ACROSS
         if facts.is_phase(turn, self._graphs):
             return PHASES

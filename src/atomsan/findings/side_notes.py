@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from atomsan.findings.access_facts import OF_PRIMITIVES
 from atomsan.findings.finding import Finding, fingerprint
 from atomsan.trace.events import Op
 
@@ -24,8 +25,9 @@ def deadlock_notes(cycles: Iterable[list[Wait]], names: TraceNames, status: Stat
 
 
 def race_notes(races: Iterable[tuple[Step, Step]], names: TraceNames, status: Status) -> list[Finding]:
-    """One note for each pair of places."""
-    return _told_apart(_race(pair, names, status) for pair in races)
+    """One note for each pair of places. A primitive is there to be used by several threads."""
+    found = _told_apart(_race(pair, names, status) for pair in races)
+    return [note for note in found if not any(step.field in OF_PRIMITIVES for step in note.witness)]
 
 
 def _told_apart(notes: Iterable[Finding]) -> list[Finding]:

@@ -89,7 +89,8 @@ _SEQUENCES = (*_LIST, *_BYTES, *_ARRAY, *_DEQUE)
 _ORDERED, _COUNTER, _CHAIN = ("collections.OrderedDict",), ("collections.Counter",), ("collections.ChainMap",)
 _PLAIN = ("dict", "collections.defaultdict")
 _DICTS = (*_PLAIN, *_ORDERED, *_COUNTER)
-_MAPPINGS = (*_DICTS, *_CHAIN)
+_WEAK = ("weakref.WeakValueDictionary", "weakref.WeakKeyDictionary")
+_MAPPINGS = (*_DICTS, *_CHAIN, *_WEAK)
 _SET = ("set",)
 _KEYS, _VALUES, _ITEMS = ("dict_keys",), ("dict_values",), ("dict_items",)
 _QUEUES = ("queue.Queue", "asyncio.Queue")
@@ -131,13 +132,13 @@ METHOD_TABLE: tuple[Method, ...] = (
     Method("tolist", _ARRAY, _READ_ALL, borrows=True),
     Method("tounicode", _ARRAY, _READ_ALL, borrows=True),
     Method("tofile", _ARRAY, _READ_ALL, borrows=True),
-    Method("get", _DICTS, _LOOK, borrows=True),
+    Method("get", (*_DICTS, *_WEAK), _LOOK, borrows=True),
     Method("get", _CHAIN, _LOOK, borrows=True, reads_by="__getitem__"),
     Method("__getitem__", _MAPPINGS, _LOOK),
     Method("__contains__", _MAPPINGS, _LOOK),
     Method("__setitem__", _MAPPINGS, _STORE, changes="adds key", commutes=(_BY_KEY,)),
     Method("__delitem__", _MAPPINGS, _REMOVE, commutes=(_BY_KEY,)),
-    Method("setdefault", (*_PLAIN, *_COUNTER), _ENSURE, borrows=True, changes="adds key", commutes=(_BY_KEY,)),
+    Method("setdefault", (*_PLAIN, *_COUNTER, *_WEAK), _ENSURE, borrows=True, changes="adds key", commutes=(_BY_KEY,)),
     Method(
         *("setdefault", (*_ORDERED, *_CHAIN), _ENSURE),
         borrows=True,
@@ -148,20 +149,20 @@ METHOD_TABLE: tuple[Method, ...] = (
     ),
     Method("pop", _MAPPINGS, _REMOVE, borrows=True, commutes=(_BY_KEY,)),
     Method("popitem", (*_PLAIN, *_COUNTER, *_CHAIN), _TAKE_LAST, borrows=True),
-    Method("popitem", _ORDERED, _SHIFT, borrows=True),
+    Method("popitem", (*_ORDERED, *_WEAK), _SHIFT, borrows=True),
     Method("clear", _MAPPINGS, _SHIFT, borrows=True, commutes=(_EMPTIED,)),
-    Method("update", _PLAIN, _MERGE, borrows=True, commutes=(_BY_VALUE,)),
+    Method("update", (*_PLAIN, *_WEAK), _MERGE, borrows=True, commutes=(_BY_VALUE,)),
     Method("update", (*_ORDERED, *_CHAIN), _MERGE, borrows=True, commutes=(_BY_VALUE,), writes_by="__setitem__"),
     Method("update", _COUNTER, _SHIFT, borrows=True, commutes=(_BY_VALUE,), writes_by="__setitem__"),
-    Method("copy", (*_PLAIN, *_COUNTER, *_CHAIN), _READ_ALL, borrows=True),
+    Method("copy", (*_PLAIN, *_COUNTER, *_CHAIN, *_WEAK), _READ_ALL, borrows=True),
     Method("copy", _ORDERED, _READ_ALL, borrows=True, reads_by="__getitem__"),
-    Method("values", _MAPPINGS, _NOTHING, is_view=True),
-    Method("items", _MAPPINGS, _NOTHING, is_view=True),
-    Method("keys", _MAPPINGS, _NOTHING, is_view=True),
+    Method("values", (*_DICTS, *_CHAIN), _NOTHING, is_view=True),
+    Method("items", (*_DICTS, *_CHAIN), _NOTHING, is_view=True),
+    Method("keys", (*_DICTS, *_CHAIN), _NOTHING, is_view=True),
     Method("__len__", _MAPPINGS, _SCAN),
     Method("__iter__", _MAPPINGS, _SCAN),
     Method("__reversed__", _DICTS, _SCAN),
-    Method("__ior__", (*_PLAIN, *_CHAIN), _MERGE, commutes=(_BY_VALUE,)),
+    Method("__ior__", (*_PLAIN, *_CHAIN, *_WEAK), _MERGE, commutes=(_BY_VALUE,)),
     Method("__ior__", (*_ORDERED, *_COUNTER), _MERGE, commutes=(_BY_VALUE,), writes_by="__setitem__"),
     Method("move_to_end", _ORDERED, _GROW, borrows=True, takes_key=True),
     Method("subtract", _COUNTER, _SHIFT, borrows=True, commutes=(_COUNTED,), writes_by="__setitem__"),
@@ -212,13 +213,16 @@ PRIMITIVE_METHODS = frozenset(
     {
         *("acquire", "release", "locked", "__enter__", "__exit__", "wait", "wait_for", "notify", "notify_all"),
         *("set", "is_set", "clear", "put", "put_nowait", "get", "get_nowait", "join", "task_done", "qsize", "empty"),
-        *("full", "result", "set_result", "set_exception", "abort", "reset"),
+        *("full", "result", "set_result", "set_exception", "abort", "reset", "done", "cancelled", "running", "cancel"),
+        *("is_alive", "start"),
     }
 )
 
 
 # Those of them that put into a queue or take out of it.
 QUEUE_METHODS = frozenset({"put", "put_nowait", "get", "get_nowait"})
+# Those that change the state of one.
+STATE_METHODS = frozenset({"set", "clear", "set_result", "set_exception", "cancel", "start"})
 
 
 class Call(NamedTuple):

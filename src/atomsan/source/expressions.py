@@ -388,7 +388,7 @@ class ExpressionRewriter(Rewriter):
 
     def _lambda(self, node: ast.Lambda) -> ast.expr:
         self._defaults(node.args)
-        is_trivial = is_trivial_lambda(node.body) or self.scopes.of[node].is_generator
+        is_trivial = is_trivial_lambda(node) or self.scopes.of[node].is_generator
         before = self._enter(node, "<lambda>")
         self._enclosing.is_entry = ("<lambda>", node.lineno) in self._entries
         self._enclosing.passed_on = passed_on(node, ())

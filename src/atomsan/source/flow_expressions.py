@@ -268,7 +268,7 @@ class ExpressionFlow(FlowState):
         """`given` is what it may be called with: the other arguments of the call that it is passed to."""
         values = self.defaults(node.args)
         inner = self.scopes.of[node]
-        if not (is_trivial_lambda(node.body) or inner.is_generator):
+        if not (is_trivial_lambda(node) or inner.is_generator):
             self.module.waiting.append(node)
             return values | self.closure(inner)
         everything = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs, node.args.vararg, node.args.kwarg]

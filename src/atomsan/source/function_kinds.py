@@ -62,9 +62,16 @@ def is_trivial(body: Sequence[ast.stmt]) -> bool:
     )
 
 
-def is_trivial_lambda(body: ast.expr) -> bool:
-    """Whether a lambda has fewer than two accesses or calls, so that it needs no region."""
-    return _accesses(body) < 2
+def is_trivial_lambda(node: ast.Lambda) -> bool:
+    """Whether a lambda has fewer than two accesses or calls, so that it needs no region.
+
+    One that looks at a variable (`lambda: last`) is kept to be called elsewhere: what it gives goes on from that call.
+    """
+    is_look = isinstance(node.body, ast.Name) and not any(vars(node.args)[kind] for kind in _PARAMETERS)
+    return _accesses(node.body) < 2 and not is_look
+
+
+_PARAMETERS = ("posonlyargs", "args", "vararg", "kwonlyargs", "kwarg")
 
 
 def _accesses(node: ast.AST) -> int:

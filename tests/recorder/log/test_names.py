@@ -212,3 +212,11 @@ def test_locks_are_called_what_the_source_calls_them() -> None:
 def test_queues() -> None:
     put = record(1, "write", 64, 0, "structure", site=2, flag="queue")
     assert locations(put) == [("queue #1 (items)", "queue #1", "queue", "<queue>", None)]
+
+
+def test_states() -> None:
+    asked = [record(1, "read", 64 * (of + 1), of, "structure", site=2, flag="state") for of in (0, 1, 5, 7)]
+    assert [(name, field) for name, _, _, field, _ in locations(*asked)] == [
+        *(("event #1 (state)", "<state>"), ("future #1 (state)", "<state>")),
+        *(("thread #1 (state)", "<state>"), ("lock #1 (state)", "<state>")),
+    ]

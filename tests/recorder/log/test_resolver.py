@@ -562,6 +562,13 @@ def test_acquire_takes_the_release_that_made_room() -> None:
     )
 
 
+def test_acquire_that_cannot_wait_takes_none_of_several_permits() -> None:
+    quick = record(1, "take", S, 0, "permit", flag="no_wait")
+    assert resolved(permits(2), take(1), take(2), post(1), quick) == "T1:post(semaphore #1 permit 1)"
+    assert resolved(permits(0), post(2), quick) == "T2:post(semaphore #1 permit 1) T1:take(semaphore #1 permit 1)"
+    assert resolved(permits(1), quick, post(1)) == "T1:acq(semaphore #1) T1:rel(semaphore #1)"
+
+
 def test_a_semaphore_without_permits() -> None:
     given = resolved(permits(0), post(1), take(2))
     assert given == "T1:post(semaphore #1 permit 1) T2:take(semaphore #1 permit 1)"

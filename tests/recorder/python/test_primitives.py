@@ -221,7 +221,10 @@ event.is_set()
 event.wait()
 event.clear()
 """
-    assert in_main(program) == ["take event nothing", "post event", "take event"]
+    assert in_main(program) == [
+        *("take event nothing", "write event state", "post event", "read event state", "take event"),
+        "write event state",
+    ]
 
 
 def test_semaphore() -> None:
@@ -553,7 +556,10 @@ try:
 except KeyError:
     pass
 """
-    assert in_main(program) == [*["take future nothing"] * 2, "post future", "take future"]
+    assert in_main(program) == [
+        *["take future nothing"] * 2,
+        *("write future state", "post future", "write future state", "take future"),
+    ]
 
 
 def test_cancelled_future() -> None:
@@ -568,7 +574,7 @@ except CancelledError:
 running.set_running_or_notify_cancel()
 running.cancel()
 """
-    assert in_main(program) == ["post future", "take future"]
+    assert in_main(program) == ["write future state", "post future", "take future", "write running state"]
 
 
 def test_wait_and_as_completed() -> None:
@@ -608,7 +614,7 @@ wait([future, second], 0.001)
 """
     assert in_main(program) == [
         *["take future nothing"] * 2,
-        *("post second", "take second", "take future nothing"),
+        *("write second state", "post second", "take second", "take future nothing"),
     ]
 
 

@@ -26,7 +26,7 @@ ROWS = (
     *(*primitives.THREADING, *primitives.QUEUE, *primitives.FUTURES, *primitives.FUTURES_PACKAGE),
     *(*primitives.EXECUTOR, *tasks.HOOKED),
 )
-MARKED = (*primitives.FUTURES_MARKED, *tasks.MARKED)
+MARKED = (*primitives.EVENT_MARKED, *primitives.FUTURES_MARKED, *tasks.MARKED)
 NAMES = [(row.module, row.owner, row.name) for row in ROWS]
 
 
@@ -39,6 +39,8 @@ def marked(row: patches.Marked) -> types.FunctionType:
     function: Any = sys.modules[row.module]
     for part in row.qualname.split("."):
         function = getattr(function, part)
+    if _sync.is_watched(function):
+        function = _sync.original(function)
     assert isinstance(function, types.FunctionType)
     return function
 

@@ -11,6 +11,7 @@ import sys
 import threading
 import traceback
 import types
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -436,6 +437,18 @@ def test_dictionaries_of_collections() -> None:
     logs("«item»[a, 'k'] = 1", "write a['k']; write a", collections.OrderedDict())
     logs("«aug_item»[a, 'k'] += 1", "read a['k']; write a['k']; write a", collections.Counter())
     logs("«item»[a, 'k'] = 1; «item»[a, 'k']", "write a['k']; write a; read a['k']", collections.ChainMap())
+
+
+def test_weak_dictionaries() -> None:
+    class Key:
+        pass
+
+    key, other = Key(), Key()
+    values = weakref.WeakValueDictionary[str, Key]({"k": key})
+    logs("«item»[a, 'k']; «item»[a, 'j'] = b", "read a['k']; write a['j']; write a", values, other)
+    logs("del «item»[a, 'j']", "write a['j']; write a", values)
+    keys = weakref.WeakKeyDictionary[Key, int]({key: 1})
+    logs("«item»[a, b]; «item»[a, b] = 2", "read a[b]; write a[b]; write a", keys, key)
 
 
 def test_classes_that_extend_containers() -> None:

@@ -81,7 +81,9 @@ def test_future_orders_setter_before_waiter() -> None:
     task = asyncio.create_task(child())
     await future
     """
-    assert run(body)[:5] == ["2 fork 3", "3 thread", "3 post future", "3 exit", "2 take future"]
+    assert run(body)[:6] == [
+        *("2 fork 3", "3 thread", "3 write future state", "3 post future", "3 exit", "2 take future"),
+    ]
 
 
 def test_sleep_orders_nothing() -> None:
@@ -127,7 +129,7 @@ def test_event() -> None:
     await task
     """
     lines = run(body, "event = asyncio.Event()")
-    assert lines[:5] == ["2 fork 3", "3 thread", "2 post event", "3 take event", "3 exit"]
+    assert lines[:6] == ["2 fork 3", "3 thread", "2 write event state", "2 post event", "3 take event", "3 exit"]
 
 
 def test_condition() -> None:
@@ -361,8 +363,8 @@ def test_cancelled_tasks_end() -> None:
         pass
     """
     lines = run(body)
-    # Who cancels posts to what the task waits for.
-    assert lines == ["2 fork 3", "3 thread", "2 post ?", "3 take ?", "3 exit", "2 join 3"]
+    # Who cancels a task cancels what it waits for.
+    assert lines == ["2 fork 3", "3 thread", "2 write ? state", "2 post ?", "3 take ?", "3 exit", "2 join 3"]
 
 
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="eager tasks are of 3.12")

@@ -13,10 +13,13 @@ from libc.stdlib cimport free
 from libc.string cimport memcpy
 
 from atomsan.recorder.log._raw cimport KEY_FIELD, KEY_HASH, KEY_INDEX, KEY_NUMBER, KEY_STRUCTURE, KEY_WHOLE
-from atomsan.recorder.log._rows cimport FIELD_BY_HASH, KEY_IDENTITY, NONE, NewObject
+from atomsan.recorder.log._rows cimport FIELD_BY_HASH, KEY_IDENTITY, NONE, PART_ITEMS, PART_STATE, NewObject
 from atomsan.trace._hashing cimport Map, MapEntry, fibonacci, free_map, map_find, map_has_room
 from atomsan.trace._memory cimport ensure_room, out_of_memory
 from atomsan.trace._names cimport NameTable, long_hash
+
+# A primitive of which nothing else is known, by its OF_... in `_raw.h`.
+cdef tuple PRIMITIVES = ("event", "future", "queue", "semaphore", "barrier", "thread", "queue", "lock")
 
 # How an object is called.
 cdef enum:
@@ -95,7 +98,7 @@ cdef class LocationNamer:
         cdef const uint64_t[:] keys = locations["key"]
         cdef const uint32_t[:] owners = locations["object"]
         cdef const uint32_t[:] kinds = locations["kind"]
-        cdef const uint32_t[:] of_queues = locations["is_queue"]
+        cdef const uint32_t[:] parts = locations["part"]
         # a column is made when there is something to put into it, and then has a row for each location
         cdef list object_column, class_column, field_column, owner_column
         cdef object text = None, path = None, owner = None, field
@@ -118,7 +121,7 @@ cdef class LocationNamer:
                 while o < total and self.object_count <= keys[i]:
                     self.add_object(&row[o])
                     o += 1
-            field = self.add_location(owners[i], kinds[i], keys[i], of_queues[i])
+            field = self.add_location(owners[i], kinds[i], keys[i], parts[i])
             object_column.append(text)
             class_column.append(path)
             field_column.append(field)
@@ -157,13 +160,13 @@ cdef class LocationNamer:
                 new.form = ACTIVATION
                 return 0
             return self.numbered(new, type_definition[1] if type_definition is not None else "object")
-        if row.is_queue and row.space:
+        if row.primitive and row.space:
             name = self.definitions.global_name(row.space, row.name)
             if name:
                 return self.labelled(new, name, LABELLED)
-        if row.is_queue and row.via >= self.location_count:
-            # the site is the last that its user came by, and that need not be about the queue
-            return self.numbered(new, type_definition[1] if type_definition is not None else "queue")
+        if row.primitive and row.via >= self.location_count:
+            # the site is the last that its user came by, and that need not be about the primitive
+            return self.numbered(new, type_definition[1] if type_definition is not None else PRIMITIVES[row.primitive - 1])
         if row.via < self.location_count:
             return self.reached(new, row.via)
         if defined is not None and is_plain(defined.expression):
@@ -259,7 +262,7 @@ cdef class LocationNamer:
 
     # Locations
 
-    cdef object add_location(self, uint32_t number, uint32_t kind, uint64_t key, uint32_t of_queue):
+    cdef object add_location(self, uint32_t number, uint32_t kind, uint64_t key, uint32_t part):
         """Name one more; returns its field."""
         cdef ObjectName *owner = self.objects + number
         cdef size_t head
@@ -272,8 +275,10 @@ cdef class LocationNamer:
             # `A.x (A #1)`: the number makes it the only one, and nothing else has a name of this form
             is_unique = owner.form == NUMBERED and is_identifier and self.class_is_plain[owner.what]
         else:
-            if kind == KEY_STRUCTURE and of_queue:
-                raw, field = b" (items)", "<queue>" if of_queue == 1 else "<items>"
+            if kind == KEY_STRUCTURE and part == PART_STATE:
+                raw, field = b" (state)", "<state>"
+            elif kind == KEY_STRUCTURE and part:
+                raw, field = b" (items)", "<queue>" if part == PART_ITEMS else "<items>"
             elif kind == KEY_STRUCTURE:
                 raw, field = b" (structure)", "<structure>"
             elif kind == KEY_WHOLE:

@@ -101,7 +101,7 @@ enum {
                          * key: what was waited for, see OF_... */
 };
 
-/* What was waited for, for its name where nothing else tells. */
+/* What was waited for, or has a state, for its name where nothing else tells. */
 enum {
     OF_EVENT = 0,
     OF_FUTURE = 1,
@@ -109,7 +109,8 @@ enum {
     OF_SEMAPHORE = 3,
     OF_BARRIER = 4,
     OF_THREAD = 5,
-    OF_ROOM = 6         /* a put that had to wait for room in its queue, and got it */
+    OF_ROOM = 6,        /* a put that had to wait for room in its queue, and got it */
+    OF_LOCK = 7         /* not waited for: with FLAG_STATE */
 };
 
 /* Flags. */
@@ -125,7 +126,9 @@ enum {
     FLAG_RESUMED = 128,   /* begin: of a generator that runs again */
     FLAG_REENTRANT = 256, /* acquire: of a lock that its holder can acquire again */
     FLAG_PICKS = 512,     /* with FLAG_QUEUE: what is put may come out before what was there (LifoQueue, PriorityQueue) */
-    FLAG_LOOPS = 1024     /* begin: of a function whose outermost loops have regions in the code that runs */
+    FLAG_LOOPS = 1024,    /* begin: of a function whose outermost loops have regions in the code that runs */
+    FLAG_STATE = 2048     /* KEY_STRUCTURE: of the state of a primitive, which is set and asked for (Event.is_set).
+                           * key: of what, see OF_...; type: as with FLAG_QUEUE */
 };
 
 #endif

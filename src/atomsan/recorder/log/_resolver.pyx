@@ -16,7 +16,8 @@ from libc.string cimport memcpy, memset
 
 from atomsan.recorder.log._raw cimport *
 from atomsan.recorder.log._rows cimport (
-    FIELD_BY_HASH, KEY_IDENTITY, NONE, NewHand, NewLocation, NewObject, NewPair, NewPrimitive,
+    FIELD_BY_HASH, KEY_IDENTITY, NONE, PART_ITEMS, PART_PICKED, PART_STATE, NewHand, NewLocation, NewObject, NewPair,
+    NewPrimitive,
 )
 from atomsan.trace cimport _hashing
 from atomsan.trace._links cimport put_first, take_out
@@ -61,10 +62,10 @@ cdef enum: AHEAD = 12
 cdef enum: TAGS = 16        # room for so many: more than AHEAD, a power of two
 cdef enum: COPIED = 1024    # records that are taken out of the ring at a time: as much as the nearest cache has
 
-LOCATION_ROW = np.dtype([("key", "u8"), ("object", "u4"), ("site", "u4"), ("kind", "u4"), ("is_queue", "u4")])
+LOCATION_ROW = np.dtype([("key", "u8"), ("object", "u4"), ("site", "u4"), ("kind", "u4"), ("part", "u4")])
 OBJECT_ROW = np.dtype([
     *(("address", "u8"), ("space", "u8"), ("type", "u4"), ("via", "u4"), ("site", "u4"), ("kind", "u4")),
-    *(("is_class", "u4"), ("is_queue", "u4"), ("name", "u4"), ("unused", "u4")),
+    *(("is_class", "u4"), ("primitive", "u4"), ("name", "u4"), ("unused", "u4")),
 ])
 PRIMITIVE_ROW = np.dtype([
     *(("address", "u8"), ("space", "u8"), ("name", "u4"), ("via", "u4"), ("site", "u4"), ("unused", "u4")),
@@ -200,7 +201,7 @@ cdef int access(State *s, const RawRecord *r) except -1 nogil:
     site = site_symbol(s, r.site)
     if r.key_kind < KEY_ELEMENTS and site != NONE and s.program.sites[r.site].flags & SITE_FEEDS:
         note(s, r.thread, r.site, location)
-    if r.flags & FLAG_QUEUE and is_call(&s.program, r.type):
+    if r.flags & (FLAG_QUEUE | FLAG_STATE) and is_call(&s.program, r.type):
         site = site_symbol(s, r.type)
     if t.made:
         if location != NONE and site != NONE and r.op == RAW_WRITE and s.program.sites[r.site].flags & SITE_MAKES:

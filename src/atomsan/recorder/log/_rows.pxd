@@ -12,12 +12,18 @@ cdef enum:
     FIELD_BY_HASH = 17    # of a namespace; key: the hash of the name
     KEY_IDENTITY = 18     # key: the object that is the key. By serial in the resolver, by number in a row
 
+# What of a primitive is a location.
+cdef enum:
+    PART_ITEMS = 1        # of a queue
+    PART_PICKED = 2       # of a queue that picks what comes out first
+    PART_STATE = 3
+
 cdef struct NewLocation:
     uint64_t key
     uint32_t object
     uint32_t site
     uint32_t kind
-    uint32_t is_queue     # the structure of one; 2: of one that picks what comes out first
+    uint32_t part         # of a primitive: PART_..., or 0
 
 cdef struct NewObject:
     uint64_t address
@@ -27,7 +33,7 @@ cdef struct NewObject:
     uint32_t site
     uint32_t kind         # of the key that it was first used with
     uint32_t is_class
-    uint32_t is_queue
+    uint32_t primitive    # OF_... and 1; 0: it is none
     uint32_t name         # of that global
     uint32_t unused
 

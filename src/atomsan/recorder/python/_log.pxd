@@ -27,10 +27,10 @@ cdef void on_call_site(uint32_t (*find)() noexcept) noexcept
 # One record of the running thread. Waits for room first if need be, with the GIL released, so: log, then act (or act,
 # then log) with nothing between that could let another thread run.
 cdef void log_record(uint8_t op, uint8_t key_kind, uint16_t flags, uint64_t obj, uint64_t key, uint32_t site) noexcept
-# The same for an access of a queue, which has the site of the call. What has happened already takes from the reserve, and
-# another record follows, which waits.
-cdef void log_queue(
-    uint8_t op, uint16_t flags, uint64_t queue, uint32_t call, uint32_t site, bint has_happened
+# The same for an access of what a primitive holds (FLAG_QUEUE, FLAG_STATE), which has the site of the call. What has
+# happened already takes from the reserve, and another record follows, which waits.
+cdef void log_held(
+    uint8_t op, uint16_t flags, uint64_t primitive, uint64_t key, uint32_t call, uint32_t site, bint has_happened
 ) noexcept
 # The same, for what has happened already: takes from the reserve and waits afterwards.
 cdef void log_after(uint8_t op, uint8_t key_kind, uint16_t flags, uint64_t obj, uint64_t key, uint32_t site) noexcept

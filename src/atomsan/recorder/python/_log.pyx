@@ -647,8 +647,8 @@ cdef void log_record(uint8_t op, uint8_t key_kind, uint16_t flags, uint64_t obj,
     put(&the_state, obj, key, RAW_WHAT(0, site), RAW_WORD(thread.number, op, key_kind, flags))
 
 
-cdef void log_queue(
-    uint8_t op, uint16_t flags, uint64_t queue, uint32_t call, uint32_t site, bint has_happened
+cdef void log_held(
+    uint8_t op, uint16_t flags, uint64_t primitive, uint64_t key, uint32_t call, uint32_t site, bint has_happened
 ) noexcept:
     cdef Thread *thread
     cdef State *s = &the_state
@@ -662,8 +662,8 @@ cdef void log_queue(
             return
     elif not has_room(s, 1):
         return
-    mark_seen(s, queue)
-    put(s, queue, 0, RAW_WHAT(call, site), RAW_WORD(thread.number, op, KEY_STRUCTURE, FLAG_QUEUE | flags))
+    mark_seen(s, primitive)
+    put(s, primitive, key, RAW_WHAT(call, site), RAW_WORD(thread.number, op, KEY_STRUCTURE, flags))
 
 
 cdef void log_after(uint8_t op, uint8_t key_kind, uint16_t flags, uint64_t obj, uint64_t key, uint32_t site) noexcept:

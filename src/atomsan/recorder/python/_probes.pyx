@@ -15,6 +15,7 @@ import operator
 import os
 import sys
 import types as kinds
+import weakref
 from _thread import _local as thread_local
 
 from cpython.object cimport Py_EQ, Py_NE, PyObject, PyTypeObject, destructor

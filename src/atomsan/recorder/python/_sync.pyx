@@ -25,7 +25,7 @@ from libc.string cimport strcmp
 
 from atomsan.recorder.python._log cimport (
     call_hidden, call_site, called_from_instrumented_code, current_site, current_thread, define, is_instrumented_namespace,
-    is_recording, log_after, log_free, log_queue, log_record, name_number, namespaces, new_thread, set_base, set_current_thread,
+    is_recording, log_after, log_free, log_held, log_record, name_number, namespaces, new_thread, set_base, set_current_thread,
 )
 from atomsan.recorder.log._raw cimport *
 
@@ -131,6 +131,7 @@ cdef extern from *:
     static __thread PyObject *atomsan_entering;     /* the lock of the condition whose __enter__ runs */
     static __thread PyObject *atomsan_in_queue;     /* the queue whose _put or _get runs: an override calls its super's */
     static __thread PyObject *atomsan_sizing;       /* the queue whose empty, full or qsize runs */
+    static __thread PyObject *atomsan_used_future;  /* the future that a method of concurrent.futures is called on */
     static __thread int atomsan_get_mode;           /* how the running get waits: GET_... */
     static __thread unsigned long atomsan_put_since; /* `waits` when the running put began, plus 1 */
     static __thread PyObject *atomsan_task;         /* the task whose step runs */
@@ -158,6 +159,7 @@ cdef extern from *:
     PyObject *entering "atomsan_entering"
     PyObject *in_queue "atomsan_in_queue"
     PyObject *sizing "atomsan_sizing"
+    PyObject *used_future "atomsan_used_future"
     int get_mode "atomsan_get_mode"
     unsigned long put_since "atomsan_put_since"
     PyObject *running_task "atomsan_task"
@@ -232,6 +234,7 @@ include "sync/watched_primitives.pxi"
 include "sync/thread_primitives.pxi"
 include "sync/threads.pxi"
 include "sync/queues.pxi"
+include "sync/states.pxi"
 include "sync/futures.pxi"
 include "sync/tasks.pxi"
 include "sync/loop_futures.pxi"
@@ -272,12 +275,17 @@ cdef void _name_all():
     _name_hook("condition_enter", condition_enter)
     _name_hook("condition_wait", condition_wait)
     _name_hook("condition_notify", condition_notify)
-    _name_hook("post_before", post_before)
+    _name_hook("event_use", event_use)
     _name_hook("take_if_true", take_if_true)
     _name_hook("semaphore_acquire", semaphore_acquire)
     _name_hook("semaphore_release", semaphore_release)
     _name_hook("barrier_wait", barrier_wait)
     _name_hook("thread_join", thread_join)
+    _name_hook("thread_is_alive", thread_is_alive)
+    _name_hook("loop_lock_locked", loop_lock_locked)
+    _name_hook("loop_event_clear", loop_event_clear)
+    _name_hook("loop_event_is_set", loop_event_is_set)
+    _name_hook("python_future_look", python_future_look)
     _name_hook("queue_use", queue_use)
     _name_hook("queue_get", queue_get)
     _name_hook("queue_inner_put", queue_inner_put)
@@ -286,8 +294,7 @@ cdef void _name_all():
     _name_hook("queue_size", queue_size)
     _name_hook("queue_task_done", queue_task_done)
     _name_hook("queue_join", queue_join)
-    _name_hook("future_set", future_set)
-    _name_hook("future_cancel", future_cancel)
+    _name_hook("future_use", future_use)
     _name_hook("future_result", future_result)
     _name_hook("future_add_callback", future_add_callback)
     _name_hook("futures_wait", futures_wait)
@@ -314,6 +321,12 @@ cdef void _name_all():
     _name_hook("loop_event_set", loop_event_set)
     _name_hook("loop_condition_notify", loop_condition_notify)
     _name_hook("loop_semaphore_release", loop_semaphore_release)
+    _name_mark("event_read", mark_event_read)
+    _name_mark("event_set", mark_event_set)
+    _name_mark("event_cleared", mark_event_cleared)
+    _name_mark("future_read", mark_future_read)
+    _name_mark("future_written", mark_future_written)
+    _name_mark("future_refused", mark_future_refused)
     _name_mark("lock_acquired", mark_lock_acquired)
     _name_mark("event_taken", mark_event_taken)
     _name_mark("permit_taken", mark_permit_taken)

@@ -16,7 +16,7 @@ from atomsan.recorder.log.definitions import (
     SiteDefinition,
     SiteLinks,
 )
-from atomsan.source.effects import PRIMITIVE_METHODS, QUEUE_METHODS
+from atomsan.source.effects import PRIMITIVE_METHODS, QUEUE_METHODS, STATE_METHODS
 from atomsan.source.normal_statements import NormalStatements
 
 # Probes whose name is that of a method or function which reads or writes something: what is done at their sites.
@@ -123,7 +123,7 @@ class _Calls:
             column=max(column, 0),
             function=_function_of(code) if function is None else str(self._functions[function][0]),
             text=self._lines[line - 1].strip() if 0 < line <= len(self._lines) else "",
-            operation=self._queue_method(function, node),
+            operation=self._method_used(function, node),
             expression="",
             is_call=True,
             node=node,
@@ -141,8 +141,8 @@ class _Calls:
                 return number, int(node)
         return (before or named or (None,))[-1], None
 
-    def _queue_method(self, function: int | None, node: int | None) -> str | None:
-        """The method, where a call or what is awaited may be one of a queue: which has no probe to tell."""
+    def _method_used(self, function: int | None, node: int | None) -> str | None:
+        """The method, where a call or what is awaited may change a primitive: which has no probe to tell."""
         if function is None or node is None:
             return None
         summary = self._summary(self._owners[function])
@@ -151,7 +151,7 @@ class _Calls:
         if name == "await":
             awaited = (_called(nodes, start) for start, end, *_ in summary["edges"] if end == node)
             name = next((one for one in awaited if one in QUEUE_METHODS), None)
-        return name if name in QUEUE_METHODS else None
+        return name if name in QUEUE_METHODS or name in STATE_METHODS else None
 
     def _calls_of(self, function: int) -> dict[str, int]:
         calls: dict[str, int] = self._summary(function).get("calls", {})

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from importlib.machinery import ModuleSpec
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, NamedTuple
@@ -119,7 +119,7 @@ class Patches:
 def _marked_codes(module: ModuleType, changes: dict[str, Callable[[AnyFunction], None]]) -> dict[str, CodeType]:
     """The code of these functions with markers; those that look different from what we know are left out."""
     try:
-        tree = ast.parse(_source_of(module))
+        tree = _parsed(_source_of(module), {name.partition(".")[0] for name in changes})
     except (AttributeError, ImportError, OSError, TypeError, SyntaxError):
         return {}
     tree.body = [node for node in tree.body if _keep(node, "", changes)]
@@ -134,6 +134,24 @@ def _source_of(module: ModuleType) -> str:
     # of asyncio too by `-p asyncio`, has none.
     loader: Any = module.__spec__.loader if module.__spec__ is not None else None
     return decode_source(loader.get_data(module.__file__))
+
+
+def _parsed(source: str, names: Set[str]) -> ast.Module:
+    """The classes and functions of these names on their lines, because to parse the others takes ten times as long."""
+    lines, is_kept = [], False
+    for line in source.split("\n"):
+        if line[:1] not in ("", " ", "\t", "#", ")"):
+            is_kept = line.startswith("from __future__ ")
+            words = line.replace("(", " ").replace(":", " ").split()
+            if words[0] in ("class", "def", "async"):
+                is_kept = not names.isdisjoint(words[1:3])
+            elif words[0].startswith("@"):
+                return ast.parse(source)
+        lines.append(line if is_kept else "")
+    try:
+        return ast.parse("\n".join(lines))
+    except SyntaxError:
+        return ast.parse(source)
 
 
 def _keep(node: ast.stmt, prefix: str, changes: dict[str, Callable[[AnyFunction], None]]) -> bool:
@@ -222,10 +240,10 @@ class BeforeReturns(ast.NodeTransformer):
         self.variable = variable
         self.count = 0
 
-    def change(self, function: AnyFunction) -> None:
-        function.body = [changed for node in function.body for changed in self._changed(node)]
+    def change(self, inside: AnyFunction | ast.With) -> None:
+        inside.body = [changed for node in inside.body for changed in self._changed(node)]
         if not self.count:
-            raise LookupError(function.name)
+            raise LookupError(self.name)
 
     def _changed(self, node: ast.stmt) -> list[ast.stmt]:
         result = self.visit(node)
@@ -243,6 +261,24 @@ class BeforeReturns(ast.NodeTransformer):
 def before_returns(name: str, variable: str = "self") -> Callable[[AnyFunction], None]:
     def change(function: AnyFunction) -> None:
         BeforeReturns(name, variable).change(function)
+
+    return change
+
+
+def before_statements(**starts: str) -> Callable[[AnyFunction], None]:
+    """Puts `M[self]` before every statement that starts so. By the name of the marker; each must be there."""
+
+    def change(function: AnyFunction) -> None:
+        missing = set(starts)
+        for node in [*ast.walk(function)]:
+            body: list[ast.stmt] = getattr(node, "body", [])
+            for statement in [*body]:
+                for name, start in starts.items():
+                    if not hasattr(statement, "body") and ast.unparse(statement).startswith(start):
+                        body.insert(body.index(statement), mark_variable(name, "self", statement))
+                        missing.discard(name)
+        if missing:
+            raise LookupError(function.name)
 
     return change
 

@@ -19,10 +19,13 @@ from atomsan.recorder.python import _sync
 from atomsan.recorder.python.patches import (
     AfterImport,
     AnyFunction,
+    BeforeReturns,
     Hooked,
     Marked,
     Patches,
     Report,
+    before_returns,
+    before_statements,
     mark_variable,
     marker,
 )
@@ -34,7 +37,7 @@ THREADING = (
     Hooked("threading", "Condition", "wait", "condition_wait"),
     Hooked("threading", "Condition", "notify", "condition_notify"),
     Hooked("threading", "Event", "__init__", "init_plain"),
-    Hooked("threading", "Event", "set", "post_before"),
+    *(Hooked("threading", "Event", name, "event_use") for name in ("set", "clear", "is_set")),
     Hooked("threading", "Event", "wait", "take_if_true"),
     Hooked("threading", "Semaphore", "__init__", "init_semaphore"),
     Hooked("threading", "Semaphore", "acquire", "semaphore_acquire"),
@@ -45,6 +48,7 @@ THREADING = (
     Hooked("threading", "Barrier", "__init__", "init_barrier"),
     Hooked("threading", "Barrier", "wait", "barrier_wait"),
     Hooked("threading", "Thread", "join", "thread_join"),
+    Hooked("threading", "Thread", "is_alive", "thread_is_alive"),
 )
 
 QUEUE = (
@@ -70,9 +74,10 @@ QUEUE = (
 )
 
 FUTURES = (
-    Hooked("concurrent.futures._base", "Future", "set_result", "future_set"),
-    Hooked("concurrent.futures._base", "Future", "set_exception", "future_set"),
-    Hooked("concurrent.futures._base", "Future", "cancel", "future_cancel"),
+    *(
+        Hooked("concurrent.futures._base", "Future", name, "future_use")
+        for name in ("done", "cancelled", "running", "set_result", "set_exception", "cancel")
+    ),
     Hooked("concurrent.futures._base", "Future", "result", "future_result"),
     Hooked("concurrent.futures._base", "Future", "exception", "future_result"),
     Hooked("concurrent.futures._base", "Future", "add_done_callback", "future_add_callback"),
@@ -109,7 +114,35 @@ def _wait_that_ran_out(function: AnyFunction) -> None:
     raise LookupError(function.name)
 
 
+def _cancelled(function: AnyFunction) -> None:
+    """`cancel`: what is done already is left alone inside its first statement, which holds the future's condition."""
+    block = next((node for node in function.body if isinstance(node, ast.With)), None)
+    if block is None:
+        raise LookupError(function.name)
+    before_statements(future_written="self._state = ")(function)
+    BeforeReturns("future_refused").change(block)
+
+
+# Where the state of an event or a future changes, and where it is asked for.
+EVENT_MARKED = (
+    Marked("threading", "Event.is_set", before_returns("event_read")),
+    Marked("threading", "Event.set", before_statements(event_set="self._flag = ")),
+    Marked("threading", "Event.clear", before_statements(event_cleared="self._flag = ")),
+)
 FUTURES_MARKED = (
+    *(
+        Marked("concurrent.futures._base", f"Future.{name}", before_returns("future_read"))
+        for name in ("done", "cancelled", "running")
+    ),
+    *(
+        Marked(
+            "concurrent.futures._base",
+            f"Future.{name}",
+            before_statements(future_written="self._state = ", future_refused="raise "),
+        )
+        for name in ("set_result", "set_exception")
+    ),
+    Marked("concurrent.futures._base", "Future.cancel", _cancelled),
     Marked("concurrent.futures._base", "_yield_finished_futures", _take_what_is_yielded),
     Marked("concurrent.futures._base", "as_completed", _wait_that_ran_out),
 )
@@ -127,8 +160,8 @@ def _queue_was_imported() -> None:
 
 
 def _futures_were_imported() -> None:
-    _patches.hook(FUTURES)
     _patches.mark(FUTURES_MARKED)
+    _patches.hook(FUTURES)
 
 
 def _asyncio_was_imported() -> None:
@@ -179,6 +212,7 @@ def install(report: Report | None = None) -> None:
     _sync.set_queue_adopter(_adopt_queue_type)
     _sync.set_thread_type(threading.Thread, threading.Timer)
     _sync.replace_locks(_thread)
+    _patches.mark(EVENT_MARKED)
     _patches.hook(THREADING)
     missing = []
     for name in _AFTER_IMPORT:

@@ -184,6 +184,9 @@ cdef int take_permit(State *s, const RawRecord *r, Primitive *p, uint32_t site) 
         hand = first_node(&s.nodes, p.posts).value if p.front == wanted else NONE
         p.posts = without_first(&s.nodes, p.posts)
         p.front += 1
+    # One of several permits, which nobody waited for: whose release it was is nothing to whoever takes it.
+    if r.flags & FLAG_NO_WAIT and p.permits > 1:
+        return 0
     return 0 if hand == NONE else emit(s, r.thread, TAKE, hand, site)
 
 

@@ -165,7 +165,7 @@ cdef uint32_t location_of(State *s, const RawRecord *r, const Thread *t) except?
     cdef Object *obj = object_row(s, row)
     cdef uint8_t kind = r.key_kind
     cdef uint64_t key = r.key
-    if obj.type == 0 and not r.flags & FLAG_QUEUE:
+    if obj.type == 0 and not r.flags & (FLAG_QUEUE | FLAG_STATE):
         obj.type = r.type
     owner = owner_of(s, row)
     if kind == KEY_STRUCTURE or kind == KEY_WHOLE:
@@ -210,18 +210,21 @@ cdef int add_location(
     State *s, const RawRecord *r, const Thread *t, uint32_t row, uint32_t owner, uint8_t kind, uint64_t key
 ) except -1 nogil:
     """The first access to a location, of the object in `owner`, which was reached by way of that in `row`."""
-    cdef bint is_queue = r.flags & FLAG_QUEUE != 0, picks = r.flags & FLAG_PICKS != 0
-    cdef uint32_t via = NONE, number
+    cdef uint32_t via = NONE, number, part = 0, primitive = 0
+    if r.flags & FLAG_QUEUE:
+        part, primitive = PART_PICKED if r.flags & FLAG_PICKS else PART_ITEMS, 1 + OF_QUEUE
+    elif r.flags & FLAG_STATE:
+        part, primitive = PART_STATE, 1 + <uint32_t> min(r.key, <uint64_t> OF_LOCK)
     if owner == row:
-        via = primitive_reached_through(s, r, t) if is_queue else reached_through(s, r, t)
+        via = primitive_reached_through(s, r, t) if part else reached_through(s, r, t)
     # an object whose namespace is used is no container, though nothing else was seen of it
     number = object_number(
         s, owner, via, r.site, r.key_kind if owner == row else KEY_FIELD,
-        owner == row and r.flags & FLAG_CLASS != 0, is_queue,
+        owner == row and r.flags & FLAG_CLASS != 0, primitive,
     )
     if kind == FIELD_BY_HASH and r.key_kind == KEY_FIELD:
         kind, key = KEY_FIELD, r.key
-    return new_location(s, NewLocation(key, number, r.site, kind, is_queue + picks))
+    return new_location(s, NewLocation(key, number, r.site, kind, part))
 
 
 cdef int name_field(State *s, const RawRecord *r, const Thread *t) except -1 nogil:

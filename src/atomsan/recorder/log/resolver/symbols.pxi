@@ -152,7 +152,7 @@ cdef uint32_t primitive_number(State *s, Primitive *p, uint64_t address) except?
 
 
 cdef uint32_t object_number(
-    State *s, uint32_t row, uint32_t via, uint32_t site, uint32_t kind, bint is_class, bint is_queue
+    State *s, uint32_t row, uint32_t via, uint32_t site, uint32_t kind, bint is_class, uint32_t primitive
 ) except? 0xFFFFFFFF nogil:
     """The number of an object that needs a name."""
     cdef Object *obj = object_row(s, row)
@@ -161,7 +161,7 @@ cdef uint32_t object_number(
     if obj.number == NONE:
         new = <NewObject *> new_row(&s.symbols.new_objects, sizeof(NewObject))
         new.address, new.type, new.via, new.site, new.kind = obj.address, obj.type, via, site, kind
-        new.is_class, new.is_queue = is_class, is_queue
+        new.is_class, new.primitive = is_class, primitive
         new.space = new.name = new.unused = 0
         if obj.primitive != NONE:
             p = primitive_row(s, obj.primitive)

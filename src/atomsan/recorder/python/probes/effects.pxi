@@ -68,6 +68,8 @@ def _real_types():
         "collections.defaultdict": (collections.defaultdict, MISSING),
         "collections.OrderedDict": (collections.OrderedDict, MAPPING), "collections.Counter": (collections.Counter, MAPPING),
         "collections.ChainMap": (collections.ChainMap, CHAIN), "set": (set, SET),
+        "weakref.WeakValueDictionary": (weakref.WeakValueDictionary, CHAIN),
+        "weakref.WeakKeyDictionary": (weakref.WeakKeyDictionary, CHAIN),
         "dict_keys": (type({}.keys()), KEYS), "dict_values": (type({}.values()), VALUES),
         "dict_items": (type({}.items()), ITEMS), "str": (str, TEXT), "bytes": (bytes, TEXT), "object": (object, PLAIN),
     }

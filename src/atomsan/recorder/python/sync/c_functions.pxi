@@ -50,6 +50,7 @@ cdef ClassFunction original_simple_get, original_simple_get_nowait
 cdef NewFunction original_lock_new, original_rlock_new, original_simple_new
 cdef Destructor original_lock_dealloc, original_rlock_dealloc, original_simple_dealloc
 cdef PlainFunction original_future_result, original_future_exception, original_set_result, original_set_exception
+cdef PlainFunction original_future_done, original_future_cancelled
 cdef ClassFunction original_class_exception, original_class_set_result, original_class_set_exception
 cdef ClassFunction original_class_cancel
 cdef FastFunction original_future_cancel
@@ -93,6 +94,8 @@ def replace_locks(module) -> None:
         replace(lock, name, keywords, <void *>lock_acquire, <void *>original_acquire)
     for name in ("release", "release_lock"):
         replace(lock, name, METH_NOARGS, <void *>lock_release, <void *>original_release)
+    for name in ("locked", "locked_lock"):
+        replace(lock, name, METH_NOARGS, <void *>lock_locked, <void *>original_locked)
     replace(lock, "__enter__", keywords, <void *>lock_enter, <void *>original_acquire)
     replace(lock, "__exit__", METH_VARARGS, <void *>lock_exit, <void *>original_exit)
     replace(rlock, "acquire", keywords, <void *>rlock_acquire, <void *>original_rlock_acquire)
@@ -154,11 +157,13 @@ def replace_futures(future, task) -> None:
     """`_asyncio.Future` and `_asyncio.Task`. Which calling convention they have changes from version to version."""
     global original_future_result, original_future_exception, original_set_result, original_set_exception
     global original_class_exception, original_class_set_result, original_class_set_exception, original_class_cancel
-    global original_future_cancel
+    global original_future_cancel, original_future_done, original_future_cancelled
     cdef int fast = METH_FASTCALL | METH_KEYWORDS
     cdef int of_class = METH_METHOD | METH_FASTCALL | METH_KEYWORDS
     cdef void *function
     original_future_result = <PlainFunction>method_of(future, "result")
+    original_future_done = <PlainFunction>method_of(future, "done")
+    original_future_cancelled = <PlainFunction>method_of(future, "cancelled")
     original_future_exception = <PlainFunction>method_of(future, "exception")
     original_class_exception = <ClassFunction>method_of(future, "exception")
     original_set_result = <PlainFunction>method_of(future, "set_result")
@@ -172,6 +177,8 @@ def replace_futures(future, task) -> None:
         function = <void *>original_future_exception
         replace(kind, "exception", METH_NOARGS, <void *>loop_future_exception, function)
         replace(kind, "exception", of_class, <void *>loop_future_class_exception, function)
+    replace(future, "done", METH_NOARGS, <void *>loop_future_done, <void *>original_future_done)
+    replace(future, "cancelled", METH_NOARGS, <void *>loop_future_cancelled, <void *>original_future_cancelled)
     function = <void *>original_set_result
     replace(future, "set_result", METH_O, <void *>loop_future_set_result, function)
     replace(future, "set_result", of_class, <void *>loop_future_class_set_result, function)

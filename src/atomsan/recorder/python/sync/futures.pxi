@@ -10,22 +10,6 @@ cdef void log_future_post(PyObject *future) noexcept:
     log_post(future)
 
 
-cdef PyObject *future_set(PyObject *watched, PyObject *const *args, size_t nargsf, PyObject *kwnames) noexcept:
-    """set_result, set_exception"""
-    cdef int state
-    if PyVectorcall_NARGS(nargsf) > 0 and is_recording():
-        state = state_of(args[0])
-        if state == STATE_PENDING or state == STATE_RUNNING:
-            log_future_post(args[0])
-    return call_original(watched, args, nargsf, kwnames)
-
-
-cdef PyObject *future_cancel(PyObject *watched, PyObject *const *args, size_t nargsf, PyObject *kwnames) noexcept:
-    if PyVectorcall_NARGS(nargsf) > 0 and is_recording() and state_of(args[0]) == STATE_PENDING:
-        log_future_post(args[0])
-    return call_original(watched, args, nargsf, kwnames)
-
-
 cdef PyObject *future_result(PyObject *watched, PyObject *const *args, size_t nargsf, PyObject *kwnames) noexcept:
     """result, exception: to raise what the work raised is to take it too, to run out of time is not."""
     cdef unsigned long before = waits

@@ -3,15 +3,15 @@
 cdef tuple NAMES = (
     "_lock", "_value", "_parties", "_state", "future", "_name", "_target", "function", "run", "_loop", "_callback",
     "_args", "_children", "_locked", "__name__", "get_name", "_put", "_initial_value", "__qualname__",
-    "__self__", "block", "item", "n", "fn", "callback", "timeout",
+    "__self__", "block", "item", "n", "fn", "callback", "timeout", "blocking",
 )
-cdef PyObject *NAME[26]
+cdef PyObject *NAME[27]
 cdef enum:
     N_LOCK, N_VALUE, N_PARTIES, N_STATE, N_FUTURE, N_NAME, N_TARGET, N_FUNCTION, N_RUN, N_LOOP, N_CALLBACK
     N_ARGS, N_CHILDREN, N_LOCKED, N_DUNDER_NAME, N_GET_NAME, N_PUT, N_INITIAL_VALUE, N_QUALNAME
-    N_SELF, N_BLOCK, N_ITEM, N_N, N_FN, N_CALLBACK_ARGUMENT, N_TIMEOUT
+    N_SELF, N_BLOCK, N_ITEM, N_N, N_FN, N_CALLBACK_ARGUMENT, N_TIMEOUT, N_BLOCKING
 cdef int _name_index
-for _name_index in range(26):
+for _name_index in range(27):
     NAME[_name_index] = <PyObject *>NAMES[_name_index]
 
 
@@ -70,7 +70,7 @@ cdef PyObject *argument(PyObject *const *args, Py_ssize_t count, PyObject *kwnam
 
 
 cdef inline bint is_false(PyObject *flag) noexcept:
-    """Of the `block` of a get: only what has no truth test of its own is looked at."""
+    """Of the `block` of a get and the like: only what has no truth test of its own is looked at."""
     return flag == Py_False or (flag != NULL and PyLong_Check(flag) and PyLong_AsLong(flag) == 0)
 
 

@@ -34,6 +34,8 @@ cdef void log_acquired(PyObject *lock, int count) noexcept:
     if Py_TYPE(lock) != lock_type and rlock_type != NULL and PyObject_TypeCheck(lock, rlock_type):
         flags = FLAG_REENTRANT
     record_after(RAW_ACQUIRE, KEY_NONE, flags, <uintptr_t>lock, count, current_site())
+    if entry.is_asked:
+        log_state(RAW_WRITE, lock, OF_LOCK)
 
 
 cdef void log_released(PyObject *lock, int how_many) noexcept:

@@ -1,8 +1,29 @@
 # Futures of asyncio, written in C and in Python: results that are set and taken
 
+# The state of a future is what the program does to it itself: a task is done when it ends, whoever asks.
+
 cdef void loop_future_posts(PyObject *future) noexcept:
-    if is_recording() and not is_internal() and state_of(future) == STATE_PENDING:
+    if not is_recording() or is_internal():
+        return
+    if called_from_instrumented_code() and not is_numbered(future):
+        log_future_state(RAW_WRITE, future)
+    if state_of(future) == STATE_PENDING:
         log_future_post(future)
+
+
+cdef void loop_future_looked_at(PyObject *future) noexcept:
+    if is_recording() and called_from_instrumented_code() and not is_numbered(future):
+        log_future_state(RAW_READ, future)
+
+
+cdef PyObject *loop_future_done(PyObject *future, PyObject *ignored) noexcept:
+    loop_future_looked_at(future)
+    return original_future_done(future, ignored)
+
+
+cdef PyObject *loop_future_cancelled(PyObject *future, PyObject *ignored) noexcept:
+    loop_future_looked_at(future)
+    return original_future_cancelled(future, ignored)
 
 
 cdef void loop_future_taken(PyObject *future) noexcept:
@@ -74,6 +95,12 @@ cdef bint is_numbered(PyObject *future) noexcept:
     """A task written in Python sets its own result: its end is its exit, not a post."""
     cdef Primitive *entry = find(future)
     return entry != NULL and entry.number != 0
+
+
+cdef PyObject *python_future_look(PyObject *watched, PyObject *const *args, size_t nargsf, PyObject *kwnames) noexcept:
+    if PyVectorcall_NARGS(nargsf) > 0:
+        loop_future_looked_at(args[0])
+    return call_original(watched, args, nargsf, kwnames)
 
 
 cdef PyObject *python_future_result(PyObject *watched, PyObject *const *args, size_t nargsf, PyObject *kwnames) noexcept:

@@ -68,7 +68,20 @@ cdef PyObject *loop_lock_release(PyObject *watched, PyObject *const *args, size_
 
 cdef PyObject *loop_event_set(PyObject *watched, PyObject *const *args, size_t nargsf, PyObject *kwnames) noexcept:
     if PyVectorcall_NARGS(nargsf) > 0 and loop_primitive(args[0], KIND_PLAIN) != NULL:
+        log_state(RAW_WRITE, args[0], OF_EVENT)
         log_post(args[0])
+    return call_original(watched, args, nargsf, kwnames)
+
+
+cdef PyObject *loop_event_clear(PyObject *watched, PyObject *const *args, size_t nargsf, PyObject *kwnames) noexcept:
+    if PyVectorcall_NARGS(nargsf) > 0 and loop_primitive(args[0], KIND_PLAIN) != NULL:
+        log_state(RAW_WRITE, args[0], OF_EVENT)
+    return call_original(watched, args, nargsf, kwnames)
+
+
+cdef PyObject *loop_event_is_set(PyObject *watched, PyObject *const *args, size_t nargsf, PyObject *kwnames) noexcept:
+    if PyVectorcall_NARGS(nargsf) > 0 and loop_primitive(args[0], KIND_PLAIN) != NULL:
+        log_state(RAW_READ, args[0], OF_EVENT)
     return call_original(watched, args, nargsf, kwnames)
 
 

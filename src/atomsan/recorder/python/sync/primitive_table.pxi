@@ -20,6 +20,7 @@ cdef struct Primitive:
     uint8_t looks           # how often its name was looked for
     uint8_t kind
     bint is_watched
+    bint is_asked                  # of a lock or thread: somebody has asked for its state
     bint has_started, has_ended    # of a thread or task
     bint was_notified              # of a task: the wait it is in was notified
 

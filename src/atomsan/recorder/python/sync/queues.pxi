@@ -25,7 +25,8 @@ cdef bint gives_in_order(PyObject *queue) noexcept:
 cdef void log_access(uint8_t op, PyObject *queue, uint32_t call, bint has_happened) noexcept:
     cdef PyObject *error[3]
     cdef bint has_error = keep_error(error)
-    log_queue(op, 0 if gives_in_order(queue) else FLAG_PICKS, <uintptr_t>queue, call, current_site(), has_happened)
+    cdef uint16_t flags = FLAG_QUEUE if gives_in_order(queue) else FLAG_QUEUE | FLAG_PICKS
+    log_held(op, flags, <uintptr_t>queue, 0, call, current_site(), has_happened)
     if has_error:
         restore_error(error)
 

@@ -63,16 +63,16 @@ cdef PyObject *condition_notify(PyObject *watched, PyObject *const *args, size_t
     return call_original(watched, args, nargsf, kwnames)
 
 
-cdef PyObject *post_before(PyObject *watched, PyObject *const *args, size_t nargsf, PyObject *kwnames) noexcept:
-    """Event.set"""
-    if PyVectorcall_NARGS(nargsf) > 0 and is_watched_object(args[0], KIND_PLAIN):
-        log_post(args[0])
+cdef PyObject *event_use(PyObject *watched, PyObject *const *args, size_t nargsf, PyObject *kwnames) noexcept:
+    """set, clear, is_set: the markers in them log, of what is watched; here is seen whether the program uses it."""
+    if PyVectorcall_NARGS(nargsf) > 0:
+        is_watched_object(args[0], KIND_PLAIN)
     return call_original(watched, args, nargsf, kwnames)
 
 
 cdef PyObject *take_if_true(PyObject *watched, PyObject *const *args, size_t nargsf, PyObject *kwnames) noexcept:
-    """Event.wait. `is_set` logs nothing: a flag that is polled (`while not stop.is_set()`) is not waited for, and
-    taking it would order everything the poller does next after the one who set it, as if it had waited."""
+    """Event.wait. `is_set` is only a read of the state: a flag that is polled (`while not stop.is_set()`) is not waited
+    for, and taking it would order everything the poller does next after the one who set it, as if it had waited."""
     cdef bint watch_it = PyVectorcall_NARGS(nargsf) > 0 and is_watched_object(args[0], KIND_PLAIN)
     cdef unsigned long before = waits
     cdef PyObject *result = call_original(watched, args, nargsf, kwnames)
@@ -84,11 +84,19 @@ cdef PyObject *take_if_true(PyObject *watched, PyObject *const *args, size_t nar
 
 
 cdef PyObject *semaphore_acquire(PyObject *watched, PyObject *const *args, size_t nargsf, PyObject *kwnames) noexcept:
-    cdef bint watch_it = PyVectorcall_NARGS(nargsf) > 0 and is_watched_object(args[0], KIND_SEMAPHORE)
+    cdef Py_ssize_t count = PyVectorcall_NARGS(nargsf)
+    cdef bint watch_it = count > 0 and is_watched_object(args[0], KIND_SEMAPHORE)
     cdef unsigned long before = waits
-    cdef PyObject *result = call_original(watched, args, nargsf, kwnames)
+    cdef uint16_t flags = 0
+    cdef PyObject *result
+    if watch_it and (
+        is_false(argument(args, count, kwnames, 1, N_BLOCKING))
+        or is_zero_timeout(argument(args, count, kwnames, 2, N_TIMEOUT))
+    ):
+        flags = FLAG_NO_WAIT
+    result = call_original(watched, args, nargsf, kwnames)
     if watch_it and result == Py_True:
-        record_after(RAW_TAKE, HAND_PERMIT, 0, <uintptr_t>args[0], 0, current_site())
+        record_after(RAW_TAKE, HAND_PERMIT, flags, <uintptr_t>args[0], 0, current_site())
     elif watch_it and waits != before:
         log_ran_out(args[0], OF_SEMAPHORE)
     return result

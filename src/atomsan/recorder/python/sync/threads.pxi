@@ -75,6 +75,8 @@ cdef PyObject *thread_starter(PyObject *function) noexcept:
         if entry != NULL:
             entry.number = starter.number
             entry.has_ended = False
+            if entry.is_asked:
+                log_state(RAW_WRITE, thread, OF_THREAD)
     record(RAW_FORK, KEY_NONE, 0, 0, starter.number, current_site())
     Py_INCREF(<PyObject *>starter)
     return <PyObject *>starter

@@ -1,0 +1,31 @@
+"""What is counted is counted under a lock."""
+
+import threading
+
+
+class Meter:
+    def __init__(self):
+        self.lock = threading.Lock()
+        self.slots = threading.Semaphore(2)
+        self.seen = 0
+
+    def count(self):
+        with self.lock:
+            seen = self.seen
+            if self.slots.acquire(blocking=False):
+                self.slots.release()
+            self.seen = seen + 1
+
+
+def reader(meter):
+    for _ in range(50):
+        meter.count()
+
+
+meter = Meter()
+threads = [threading.Thread(target=reader, args=(meter,)) for _ in range(3)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+print("broken: not counted" if meter.seen != 150 else "counted")

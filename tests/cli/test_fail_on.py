@@ -34,9 +34,11 @@ def test_suspects_fail_a_check_only_if_asked_for(atomsan: Atomsan, verb: str) ->
 
 
 def test_unknown_kinds_are_refused(atomsan: Atomsan) -> None:
-    for given in ("race", "suspects,race"):
+    for given in ("rates", "suspects,rates"):
         assert_refused(
-            atomsan("check", "t.atomtrace", "--fail-on", given), "--fail-on must be one of suspects, not 'race'"
+            atomsan("check", "t.atomtrace", "--fail-on", given),
+            "--fail-on must be one of suspects, race, deadlock, not 'rates'",
         )
-    Path("atomsan.toml").write_text('fail-on = "suspects, deadlock"\n')
-    assert_refused(atomsan("check", "t.atomtrace"), "'fail-on' must be one of suspects, not 'deadlock'")
+    Path("atomsan.toml").write_text('fail-on = "suspects, deadlocks"\n')
+    refused = "'fail-on' must be one of suspects, race, deadlock, not 'deadlocks'"
+    assert_refused(atomsan("check", "t.atomtrace"), refused)

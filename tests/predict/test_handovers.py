@@ -166,3 +166,23 @@ def test_grid_with_order_is_exact(seed: int) -> None:
             assert way is not None
             for (i, j), (to_i, _) in pairwise(way):
                 assert (ordered[0][i] <= j) if to_i > i else (ordered[1][j] <= i)
+
+
+@pytest.mark.parametrize("mark", ["", "@atomsan.atomic"])
+def test_marked_region_that_waits_is_never_proved(tmp_path: Path, mark: str) -> None:
+    """One that AtomSan chose is meant to be several steps then; of a marked one nobody said so."""
+    code = f"""
+import atomsan
+event = threading.Event()
+{mark}
+def take():
+    n = box.n
+    event.wait()
+    box.other = n
+def give():
+    box.n = 5
+    event.set()
+"""
+    report = predicted(tmp_path, code, "take, give")
+    assert report.prediction.conflict_atomic is (None if mark else True)
+    assert (report.reason or "").startswith("a transaction waits") == bool(mark)

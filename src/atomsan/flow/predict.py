@@ -292,6 +292,7 @@ def _analyse(state: _Predict) -> RunAnalysis:
         lambda lock: locks.get(lock, "kind") == "loop",
         is_call if source.meta.recorded else None,
         with_handovers="handovers" in state.orders,
+        may_wait=lambda region: source.meta.recorded and source.symbols.regions[region] not in state.marked_regions,
         posted=source.symbols.posted,
         publication=Publication(source.symbols, state.orders) if source.meta.recorded else None,
         spins=state.spinning.spins if state.spinning else NO_SPINS,

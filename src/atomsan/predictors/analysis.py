@@ -41,9 +41,9 @@ class Answer:
 class RunAnalysis:
     """One pass over a trace; then answers.
 
-    `shared` are the locations that threads share. `is_call`: the program was recorded; a transaction that waits for
-    other threads is meant to be several steps there. `posted` gives the hand-over that a take is of: another one if
-    it did not need to wait. `tick` is called between the steps of the work, and may end it.
+    `shared` are the locations that threads share. `is_call`: the program was recorded. A transaction that waits for
+    others is meant to be several steps, if its region `may_wait`. `posted` gives the hand-over that a take is of:
+    another one if it did not need to wait. `tick` is called between the steps of the work, and may end it.
     """
 
     def __init__(
@@ -53,13 +53,14 @@ class RunAnalysis:
         is_call: Callable[[int], bool] | None = None,
         *,
         with_handovers: bool = True,
+        may_wait: Callable[[int], bool] = lambda region: False,
         posted: Callable[[int], int] = lambda handover: handover,
         publication: Publication | None = None,
         spins: Spins = NO_SPINS,
         tick: Callable[[], None] = lambda: None,
     ) -> None:
         self._tick = tick
-        self._may_cut = is_call is not None
+        self._may_wait = may_wait
         self.order = Order(with_handovers=with_handovers, posted=posted)
         self.locks = LockOrder(self.order, tick)
         self.reader = UnitReader(
@@ -129,7 +130,7 @@ class RunAnalysis:
             return "not all orders of locks could be looked at for a deadlock"
         if not self.reader.is_nested:
             return "locks are not released in the reverse order of their acquires"
-        if self.reader.cut and not self._may_cut:
+        if not all(map(self._may_wait, self.reader.cut)):
             return "a transaction waits for other threads, or starts or wakes them, and so is no single step"
         if self.reader.is_shortened:
             return "a transaction lets others go on more than 64 times, and was not looked at as a whole"

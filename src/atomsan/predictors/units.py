@@ -242,15 +242,15 @@ class UnitReader:
         self._inside: dict[int, list[OrderEvent]] = {}
         """By thread: what orders it inside the unit that is not over yet."""
         self._forms: list[Form] = []
-        self.cut: set[tuple[int, int]] = set()
-        """The transactions that an order of threads cuts in pieces: thread and number."""
+        self.cut: set[int] = set()
+        """The regions of which a transaction is in pieces, or waited for what was there already."""
         self.table = UnitTable(
             is_recorded=is_call is not None,
             spins=spins,
             order=self._add_order,
             waits=locks.add,
             executed=self._add_unit,
-            cut=lambda thread, transaction: self.cut.add((thread, transaction)),
+            cut=self.cut.add,
             tick=tick,
         )
         self.shapes = ShapeList(self.table, lambda number: self.forms[number])

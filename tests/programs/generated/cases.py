@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import atomsan
@@ -114,24 +114,22 @@ def predict_case(harness: Harness, case: Case, spelling: Spelling | None = None)
     return harness.predict(case.program, schedule, spelling or case.spelled), outcome
 
 
-def rows_of(seeds: Sequence[int]) -> list[Row]:
+def rows_of(cases: Iterable[Case]) -> list[Row]:
     with Harness() as harness:
-        return [row_of(harness, seed) for seed in seeds]
+        return [row_of(harness, case) for case in cases]
 
 
-def predicted_rows_of(seeds: Sequence[int]) -> list[Row]:
+def predicted_rows_of(cases: Iterable[Case]) -> list[Row]:
     """Each program is run once, one thread after the other: what is predicted."""
     with Harness() as harness:
-        return [predicted_row_of(harness, seed) for seed in seeds]
+        return [predicted_row_of(harness, case) for case in cases]
 
 
-def row_of(harness: Harness, seed: int) -> Row:
-    case = case_of(seed)
+def row_of(harness: Harness, case: Case) -> Row:
     return _row(case, judge_case(harness, case), case.truth.outcome)
 
 
-def predicted_row_of(harness: Harness, seed: int) -> Row:
-    case = case_of(seed)
+def predicted_row_of(harness: Harness, case: Case) -> Row:
     judged, outcome = predict_case(harness, case)
     row = _row(case, judged, outcome)
     if row.truth != HARMFUL:

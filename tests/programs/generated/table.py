@@ -85,7 +85,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("\n".join(mix(in_parallel(truths_of, seeds, options.processes))))
     else:
         started = time.monotonic()
-        rows = in_parallel(predicted_rows_of if options.plain else rows_of, seeds, options.processes)
+        rows = in_parallel(_predicted if options.plain else _observed, seeds, options.processes)
         bars = PLAIN_BARS if options.plain else BARS
         print("\n".join(table(rows, bars)))
         rate = len(rows) / (time.monotonic() - started)
@@ -93,6 +93,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         is_over = options.plain and any(part > bar for _, _, part, bar in measured(rows, bars))
         return int(is_over or any(row.failure for row in rows))
     return 0
+
+
+def _observed(seeds: Sequence[int]) -> list[Row]:
+    return rows_of(map(case_of, seeds))
+
+
+def _predicted(seeds: Sequence[int]) -> list[Row]:
+    return predicted_rows_of(map(case_of, seeds))
 
 
 def in_parallel(work: Callable[[Sequence[int]], list[T]], seeds: range, processes: int | None) -> list[T]:

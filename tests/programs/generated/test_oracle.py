@@ -40,30 +40,27 @@ from generated.truth import ATOMIC, BENIGN, HARMFUL, TRUTHS, DeadlockError, Inte
 # `make test-judging` takes 20,000.
 PROGRAMS = 2000
 AT_ONCE = 100
-# Predicting takes longer: `make test-long` takes 20,000.
-PLAIN_PROGRAMS = 800
-MOST_MISSED = 2
+# Of so many programs, some harmful ones may not be predicted.
+MOST_MISSED = 3
 
 
 @pytest.mark.parametrize("first", range(0, PROGRAMS, AT_ONCE))
-def test_no_harmful_program_is_silent_and_no_atomic_one_alarms(first: int) -> None:
-    """The other two bars are shares of many programs: `make test-judging` has them."""
-    rows = rows_of(range(first, first + AT_ONCE))
-    print("\n".join(table(rows)))
-    assert not [(row.seed, row.failure) for row in rows if row.failure]
-    assert not [(name, share) for name, _, share, bar in measured(rows) if bar == 0 and share > 0]
+def test_generated_programs_have_the_level_of_their_truth(first: int) -> None:
+    """As they are observed, and as they are predicted from a serial run. Both need the truth of each, which takes long.
 
-
-@pytest.mark.parametrize("first", range(0, PLAIN_PROGRAMS, AT_ONCE))
-def test_harmful_programs_are_predicted_from_serial_runs_and_atomic_ones_are_not(first: int) -> None:
-    """`table.py --plain` has the share of harmful ones over many programs: of a few, one or two may be missed."""
-    rows = predicted_rows_of(range(first, first + AT_ONCE))
-    print("\n".join(table(rows, PLAIN_BARS)))
-    assert not [(row.seed, row.failure) for row in rows if row.failure]
-    harmful = [row for row in rows if row.truth == HARMFUL]
-    missed = [row.seed for row in harmful if row.level in (NOTE, NOTHING)]
+    The bars that are shares of many programs are those of `table.py`; of a few, some may not be predicted.
+    """
+    cases = [case_of(seed) for seed in range(first, first + AT_ONCE)]
+    observed = rows_of(cases)
+    print("\n".join(table(observed)))
+    assert not [(row.seed, row.failure) for row in observed if row.failure]
+    assert not [(name, share) for name, _, share, bar in measured(observed) if bar == 0 and share > 0]
+    predicted = predicted_rows_of(cases)
+    print("\n".join(table(predicted, PLAIN_BARS)))
+    assert not [(row.seed, row.failure) for row in predicted if row.failure]
+    missed = [row.seed for row in predicted if row.truth == HARMFUL and row.level in (NOTE, NOTHING)]
     assert len(missed) <= MOST_MISSED, missed
-    assert not [row.seed for row in rows if row.truth == ATOMIC and row.level == FINDING]
+    assert not [row.seed for row in predicted if row.truth == ATOMIC and row.level == FINDING]
 
 
 # --- the mix ----------------------------------------------------------------------------------------------------------

@@ -24,8 +24,8 @@ failed = []
 
 
 def take_some():
-    if not stack.is_empty():
-        return stack.pop()
+    if not stack.is_empty():  # bug
+        return stack.pop()  # bug
     return None
 
 

@@ -24,8 +24,8 @@ registered = []
 
 
 def register(name, me):
-    if not table.has(name):
-        table.put(name, me)
+    if not table.has(name):  # bug
+        table.put(name, me)  # bug
         registered.append(name)
 
 

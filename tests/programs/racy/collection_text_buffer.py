@@ -24,8 +24,8 @@ class TextBuffer:
 
     def append_all(self, other):
         with self.lock:
-            for place in range(other.length()):
-                self.letters.append(other.letter(place))
+            for place in range(other.length()):  # bug
+                self.letters.append(other.letter(place))  # bug
 
 
 short, long = "ab", "abcdef"

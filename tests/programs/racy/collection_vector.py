@@ -10,8 +10,8 @@ class Vector:
         self.lock = threading.Lock()
         self.items = []
         if other is not None:
-            count = other.size()
-            self.items = other.copied(count)
+            count = other.size()  # bug
+            self.items = other.copied(count)  # bug
 
     def size(self):
         with self.lock:

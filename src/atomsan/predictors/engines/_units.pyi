@@ -23,7 +23,7 @@ class UnitTable:
         order: Callable[[int, int, int, int, bool], int],
         waits: Callable[[int, int, list[tuple[int, int, int]], int, int, int], None],
         executed: Callable[[int, int, int, int, int, tuple[int, ...]], None],
-        cut: Callable[[int, int], None],
+        cut: Callable[[int], None],
         tick: Callable[[], None],
     ) -> None: ...
     def feed(

@@ -314,9 +314,11 @@ cdef class UnitTable:
             thread.period = self.order(number, op, target, event, True)
             if is_ready:
                 thread.first = thread.last = thread.period
+                if thread.is_inside:
+                    self.cut(thread.regions[thread.region_count - 1])
             return 0
         if thread.transaction and is_busy:
-            self.cut(number, thread.transaction)
+            self.cut(thread.regions[thread.region_count - 1])
         self.close(thread, number)
         thread.first = thread.period = self.order(number, op, target, event, False)
         return 0

@@ -1,7 +1,8 @@
 """Meetings: which shapes of units may run in parallel and conflict, sorted by cases that are decided once.
 
 A *case* is two forms, and which of their locations and locks are the same. Many pairs of shapes are of one case: it is
-decided once, and a few of its pairs are kept as examples. `engines/_meetings.pyx` goes through the pairs, which share a
+decided once, and a few of its pairs are kept as examples. Two units that hold a lock in common around all they do are
+no case: they come one after the other. `engines/_meetings.pyx` goes through the pairs, which share a
 location that one of them writes. Where too many shapes share one, only some of each form are looked at, and it is known
 that this is not all.
 """
@@ -36,7 +37,7 @@ LEAST_VISITS = 1 << 22
 # A larger table of what is over when a period begins is not made.
 MOST_KNOWN = 1 << 26
 
-_READS, _WRITES = 1, 2
+_READS, _WRITES, _THROUGHOUT = 1, 2, 4
 
 
 class Example(NamedTuple):
@@ -116,6 +117,8 @@ class Meetings:
             for step in form.steps:
                 if step.op <= Op.WRITE:
                     uses[starts[form.number] + step.target] |= _WRITES if step.op == Op.WRITE else _READS
+            for lock in form.tree.held_throughout:
+                uses[starts[form.number] + form.locations + lock] = _THROUGHOUT
         return starts, uses
 
     @cached_property

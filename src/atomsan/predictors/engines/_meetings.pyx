@@ -3,6 +3,9 @@
 
 A *case* is two forms and which of their locations and locks coincide. Two shapes are of one case; all pairs of shapes
 that conflict somewhere are looked at, and what they have in common with other pairs is decided once for the case.
+
+Units that hold a common lock around all their accesses come one after the other as a whole. Their communication nodes
+contain all other ones, and so are no commit nodes beside these: such pairs are left out.
 """
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
@@ -16,6 +19,7 @@ cdef enum:
     NONE = 0xFFFFFFFF
     SEVERAL = 0xFFFFFFFE  # commit nodes
     WRITES = 2
+    THROUGHOUT = 4        # of a lock
     VISITS_IN_A_TICK = 1 << 16
 
 cdef struct CaseRow:
@@ -32,7 +36,7 @@ cdef class MeetingFinder:
     """Knows the shapes and occurrences by their columns; `find` looks at all pairs that use a location.
 
     A shape's entities are its locations, then its locks: locks are numbered behind the last location. `slot_starts` and
-    `uses` say of a form's slots, one after the other, whether they are written. Occurrences are sorted by shape, thread
+    `uses` say of a form's slots, one after the other, whether they are written, or held around all accesses. Occurrences are sorted by shape, thread
     and periods, from `firsts` to `lasts`: `rows` and `threads` are where they stand in `known`, which tells how many
     periods of another thread are over when they begin. `decide` gives the commit nodes of both units of a new case, `inner` the innermost of two nodes of a form.
     """
@@ -111,6 +115,8 @@ cdef class MeetingFinder:
             slot = self.slot_of[entities[other_slot]]
             if slot:
                 slot -= 1
+                if uses[slot] & other_uses[other_slot] & THROUGHOUT:
+                    return 0
                 if (uses[slot] | other_uses[other_slot]) & WRITES and slot < first:
                     first = slot
                 self.pairs[2 * common], self.pairs[2 * common + 1] = slot, other_slot

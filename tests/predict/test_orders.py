@@ -149,6 +149,7 @@ start(wait, answer)
         "if not box.is_ready: time.sleep(0.1)",  # looks once
         "while not box.is_ready: box.polls = box.polls + 1; time.sleep(0.001)",  # does something else
         "while not box.is_ready and box.polls < 9: time.sleep(0.1)",  # looks at something else
+        "for _ in range(40): _ = box.is_ready; time.sleep(0.001)",  # does not end when it sees a change
     ],
 )
 def test_other_loops_are_no_spinning(tmp_path: Path, loop: str) -> None:

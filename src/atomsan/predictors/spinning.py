@@ -1,8 +1,8 @@
 """Spinning: a loop that does nothing but look at a location until it changes follows the write that it saw.
 
 One pass finds them: a thread reads one location at one place of the source twice or more, accesses nothing else in
-between, and the last read sees a write of another thread that came after the first one. That write and that read are
-ordered as a hand-over is (`order.py`), and the read ends a unit, as a wait does.
+between, and the last read is the first one that sees a write of another thread. That write and that read are ordered as
+a hand-over is (`order.py`), and the read ends a unit, as a wait does.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ class _Run(NamedTuple):
 
     location: int
     site: int
-    first: int
+    before: int
+    """The read before the last one; the last one itself if it is the only one."""
     last: int
 
 
@@ -70,14 +71,14 @@ class Spinning:
         for row in chosen.tolist():
             start, end = int(starts[row]), int(ends[row])
             number = int(thread[start])
-            first, last = (batch.first + int(order[at]) for at in (start, end))
-            run = _Run(int(target[start]), int(site[start]), first, last)
+            events = (batch.first + int(order[at]) for at in (max(start, end - 1), end))
+            run = _Run(int(target[start]), int(site[start]), *events)
             before = self._running.pop(number, None) if is_first[row] else None
             if before is not None and is_read[row] and (before.location, before.site) == (run.location, run.site):
-                run = run._replace(first=before.first)
+                run = run._replace(before=before.last if run.before == run.last else run.before)
             if is_read[row] and is_last[row]:
                 self._running[number] = run
-            if is_read[row] and run.first < run.last:
+            if is_read[row] and run.before < run.last:
                 runs.append(run)
         self._note_writes(batch, runs)
 
@@ -99,7 +100,7 @@ class Spinning:
             if at >= low:
                 write, by = int(rows[at]) + batch.first, int(batch.thread[rows[at]])
             reader = int(batch.thread[run.last - batch.first])
-            if write > run.first and by != reader:
+            if write > run.before and by != reader:
                 self._found[run.last] = write
         is_last = np.r_[np.diff(targets) != 0, np.ones(min(1, len(targets)), np.bool_)]
         for row in rows[is_last].tolist():

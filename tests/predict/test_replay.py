@@ -269,3 +269,53 @@ def test_others_put_between_two_puts(tmp_path: Path) -> None:
 
 def test_nobody_puts_between_two_puts_under_a_lock(tmp_path: Path) -> None:
     assert predicted(tmp_path, SENDING.format(lock="with box.lock"), "send, send, receive").findings == []
+
+
+REFUSING = """
+def run(action):
+    return action()
+
+def check(n):
+    if n < 1:
+        {refuse}
+
+def fill():
+    if box.n < 6:
+        box.n = 6
+
+def take():
+    {look}
+    box.n -= 1
+
+def work():
+    for _ in range(2):
+        try:
+            take()
+        except ValueError:
+            pass
+
+def filling():
+    for _ in range(1):
+        fill()
+
+box.n = 0
+"""
+LOOKS = (
+    "check(box.n)",
+    "n = box.n; check(n)",
+    "n = run(lambda: box.n); check(n)",
+    "found = {'n': box.n}; check(found['n'])",
+    "found = {'n': run(lambda: box.n)}; check(found['n'])",
+)
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_step_behind_a_check_that_would_refuse_is_not_reached(tmp_path: Path, look: str) -> None:
+    code = REFUSING.format(look=look, refuse="raise ValueError")
+    assert not predicted(tmp_path, code, "filling, work").findings
+
+
+@pytest.mark.parametrize("look", [look for look in LOOKS if "lambda" not in look])
+def test_step_behind_a_look_that_refuses_nothing_is_reached(tmp_path: Path, look: str) -> None:
+    code = REFUSING.format(look=look, refuse="print(n)")
+    assert predicted(tmp_path, code, "filling, work").findings

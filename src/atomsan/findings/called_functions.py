@@ -1,8 +1,8 @@
 """Called functions: what runs while some statements of a function are executed, directly or by way of others.
 
 Calls are known where they were recorded around an event of interest or between two accesses. Elsewhere the trace still
-knows the places that called recorded code, and the name that is called there says which. Hints rest on it, and no
-judgement does.
+knows the places that called recorded code, and the name that is called there says which. Hints rest on it, and of
+judgements only that a thread may go another way, which makes a suspect.
 """
 
 from __future__ import annotations

@@ -149,6 +149,19 @@ class FlowGraph:
         """Whether a node decides whether anything is executed that somebody could tell."""
         return any(True for _ in self._decided(node))
 
+    def calls_before(self, node: int, step: int) -> Iterator[int]:
+        """The calls that a node goes into, and that may be made before another one is executed."""
+        last = self.nodes[step]
+        for number in self.reached(node):
+            call = self.nodes[number]
+            is_before = call.statement <= last.statement or not set(call.loops).isdisjoint(last.loops)
+            if call.kind == "call" and number != step and is_before:
+                yield number
+
+    def may_raise(self, node: int) -> bool:
+        """Whether a node decides whether something is raised."""
+        return any(one.kind == "raise" for one in self._decided(node))
+
     def _decided(self, node: int) -> Iterator[Node]:
         for source in (node, *self.reached(node)):
             for edge in self.edges[source]:

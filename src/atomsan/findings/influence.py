@@ -9,15 +9,17 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from atomsan.findings.flow_graph import FlowGraphs
+from atomsan.findings.flow_graph import FlowGraphs, Place
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence, Set
 
     from atomsan.findings.activations import Activation
-    from atomsan.findings.ties import Local, Ties
+    from atomsan.findings.ties import Local, Ties, Unit
     from atomsan.predictors.replay import Influence, InfluenceOf
     from atomsan.trace.symbols import Symbols
+
+    CalledAt = Callable[[Place], Set[int]]
 
 
 def influence_of(symbols: Symbols) -> InfluenceOf:
@@ -34,13 +36,18 @@ def influence_of(symbols: Symbols) -> InfluenceOf:
             return "unknown"
         if graph.selects(one.node, other.node):
             return "object"
-        return "way" if graph.decides_until(one.node, other.node) else "none"
+        # a call that the value goes into may raise
+        is_passed_on = any(True for _ in graph.calls_before(one.node, other.node))
+        return "way" if is_passed_on or graph.decides_until(one.node, other.node) else "none"
 
     return influence
 
 
-def sways(ties: Ties, read: Local, step: Local) -> bool:
-    """Whether a read that gives another value may change what is done until a later step, or on which object."""
+def sways(ties: Ties, read: Local, step: Local, called: CalledAt) -> bool:
+    """Whether a read that gives another value may change what is done until a later step, or on which object.
+
+    `called` gives the functions that are called at a place.
+    """
     unit = ties.unit(read, step)
     if unit is None:
         return True
@@ -50,8 +57,22 @@ def sways(ties: Ties, read: Local, step: Local) -> bool:
         return False
     if unit.graph.decides_until(unit.first, unit.last) or unit.graph.selects(unit.first, unit.last):
         return True
+    if _may_end_by_raising(ties.graphs, unit, called):
+        return True
     is_given = bool(unit.last_inner) and unit.last in unit.graph.reached(unit.first)
     return is_given and _is_swayed_by_arguments(ties.graphs, step, unit.last_inner)
+
+
+def _may_end_by_raising(graphs: FlowGraphs, unit: Unit, called: CalledAt) -> bool:
+    """Whether the value goes into a call before the step that may raise for it, as one that checks it does."""
+    if unit.activation.function is None:
+        return False
+    for call in unit.graph.calls_before(unit.first, unit.last):
+        for function in called(Place(unit.activation.function, call)):
+            graph = graphs.of(function)
+            if graph is not None and any(graph.may_raise(parameter) for parameter in graph.parameters):
+                return True
+    return False
 
 
 def _is_decided_inside(graphs: FlowGraphs, read: Local, inner: Sequence[Activation]) -> bool:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from atomsan.findings import access_facts as facts
 from atomsan.findings.activations import shared
+from atomsan.findings.called_functions import CalledFunctions
 from atomsan.findings.cycles import conflicts, turns
 from atomsan.findings.decisions import is_kept
 from atomsan.findings.flow_graph import LEAVING
@@ -78,6 +79,7 @@ class Rules:
         self._graphs = self._ties.graphs
         self._rechecks = Rechecks(self._graphs)
         self._counting_rechecks = Rechecks(self._graphs, may_count=True)
+        self._called = CalledFunctions(around, symbols, self._graphs)
         self._known_gauges: dict[int, list[tuple[int, int]]] = {}
 
     def reasons(self, finding: Finding) -> Iterator[Reason]:
@@ -100,7 +102,7 @@ class Rules:
         """Whether a thread may not come to a step of the witness because it reads another value before."""
         sites = (change.event, change.site), (change.step_event, change.step_site)
         read, step = (Local(site=site, around=self._around.activations(event)) for event, site in sites)
-        return sways(self._ties, read, step)
+        return sways(self._ties, read, step, self._called.at)
 
     def _may_stand_in(self, finding: Finding, parting: Parting) -> bool:
         """Whether a thread that reads what another one read does what that one did, and only for that reason did not.

@@ -155,7 +155,7 @@ class FlowGraph:
         for number in self.reached(node):
             call = self.nodes[number]
             is_before = call.statement <= last.statement or not set(call.loops).isdisjoint(last.loops)
-            if call.kind == "call" and number != step and is_before:
+            if call.kind == "call" and not call.is_operator and number != step and is_before:
                 yield number
 
     def may_raise(self, node: int) -> bool:

@@ -120,7 +120,8 @@ class _Kinds:
     def _taken(self, kind: Kind, found: Prediction) -> Iterator[Prediction]:
         if not found.changes:
             self._shown.add(kind)
-            self.doubtful.pop(kind, None)
+            if found.stand_in is None:
+                self.doubtful.pop(kind, None)
             yield found
         elif kind not in self.doubtful or weight(found.changes) < weight(self.doubtful[kind].changes):
             self.doubtful[kind] = found

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
-import sys
+import threading
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from warm_commands import WarmCommands
 
 HERE = Path(__file__).parent
 RACY = sorted((HERE / "racy").glob("*.py"))
@@ -24,6 +25,8 @@ SECONDS = 120
 ENVIRONMENT = dict(os.environ)
 
 HEADER = re.compile(r"^# (expect|within|level): (\S+)", re.MULTILINE)
+_OF_THREAD = threading.local()
+
 BROKEN = "broken:"
 """What a program prints when it sees that its own invariant does not hold."""
 
@@ -74,15 +77,23 @@ def outcome_of(path: Path, seed: int | None, directory: Path, *, is_shuffled: bo
     program = [str(path)]
     if is_shuffled:
         options, program = ["--omit", "shuffled_starts"], [str(HERE / "shuffled_starts.py"), str(seed or 0), str(path)]
-    command = [sys.executable, "-m", "atomsan", "run", "--quiet", *options, "-o", str(report)]
-    ran = subprocess.run(
-        [*command, *program], capture_output=True, text=True, timeout=SECONDS, check=False, env=ENVIRONMENT
+    output, errors = report.with_suffix(".output"), report.with_suffix(".errors")
+    code = commands().run(
+        ["run", "--quiet", *options, "-o", str(report), *program], output=output, errors=errors, seconds=SECONDS
     )
-    assert ran.returncode in (0, 1), f"{path}, seed {seed}: {ran.stderr}"
+    assert code in (0, 1), f"{path}, seed {seed}: exit code {code}: {errors.read_text()}"
     told = json.loads(report.read_text())
     by_level = {level: told.get(f"{level}s", []) for level in LEVELS}
-    assert ran.returncode == bool(by_level["finding"]), f"{path}, seed {seed}: exit code {ran.returncode}"
-    return Outcome(by_level, BROKEN in ran.stdout)
+    assert code == bool(by_level["finding"]), f"{path}, seed {seed}: exit code {code}"
+    return Outcome(by_level, BROKEN in output.read_text())
+
+
+def commands() -> WarmCommands:
+    """Of this thread: `measure.py` runs programs in several."""
+    if not hasattr(_OF_THREAD, "commands"):
+        _OF_THREAD.commands = WarmCommands(ENVIRONMENT)
+    found: WarmCommands = _OF_THREAD.commands
+    return found
 
 
 def is_expected(finding: dict[str, Any], text: str) -> bool:

@@ -146,6 +146,29 @@ def test_a_forked_process_is_not_recorded(atomsan: Atomsan) -> None:
     assert "C.n" in Path("t.std").read_text()
 
 
+def test_what_a_forked_process_imports_is_not_taken_for_what_its_parent_does(atomsan: Atomsan) -> None:
+    """Both give the next numbers to the next module, each to its own; the child's comes last."""
+    written(LATER, "mine.py")
+    written("class Other:\n    n = 0\n\n\ndef g():\n    Other.n += 1\n    Other.n += 2\ng()\n", "childs.py")
+    written("""
+import os
+read, write = os.pipe()
+pid = os.fork()
+if pid == 0:
+    os.read(read, 1)
+    import childs
+    os._exit(0)
+import mine
+os.write(write, b"x")
+os.waitpid(pid, 0)
+mine.f()
+""")
+    ran = atomsan("record", "-o", "t.std", "app.py")
+    assert ran.code == 0, ran.err
+    assert "mine.py:4" in Path("t.std").read_text()
+    assert "childs" not in Path("t.std").read_text()
+
+
 def test_a_forked_process_has_a_trace_of_its_own(atomsan: Atomsan) -> None:
     written(FORKS)
     written(LATER, "later.py")

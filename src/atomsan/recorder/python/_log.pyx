@@ -7,6 +7,7 @@ thread run, and must therefore come before the look at the program's data, never
 """
 
 import sys
+from os import close as close_file, pread as read_at
 from threading import get_ident
 
 from cpython.object cimport PyObject, PyTypeObject
@@ -24,8 +25,11 @@ from atomsan.recorder.log._raw cimport (
 
 cdef extern from *:
     """
+    #include <errno.h>
+    #include <fcntl.h>
     #include <pthread.h>
     #include <sys/mman.h>
+    #include <sys/stat.h>
     #include <time.h>
     #include <unistd.h>
     #include "_dealloc.h"
@@ -52,12 +56,44 @@ cdef extern from *:
         if (memory == MAP_FAILED) return PyErr_SetFromErrno(PyExc_OSError);
         return PyMemoryView_FromMemory((char *)memory, size, PyBUF_WRITE);
     }
+
+    typedef struct { dev_t device; ino_t inode; } FileIdentity;   /* of no file: zeros */
+
+    static FileIdentity identity_of(int descriptor) {
+        struct stat facts;
+        FileIdentity found = {0, 0};
+        if (fstat(descriptor, &facts) == 0) { found.device = facts.st_dev; found.inode = facts.st_ino; }
+        return found;
+    }
+
+    static int is_file(int descriptor, FileIdentity known) {
+        FileIdentity found = identity_of(descriptor);
+        return found.inode != 0 && found.inode == known.inode && found.device == known.device;
+    }
+
+    /* From now on, each write goes to the end of the file: where the position stands is all the same. */
+    static void write_to_end(int descriptor) {
+        int flags = fcntl(descriptor, F_GETFL);
+        if (flags >= 0) fcntl(descriptor, F_SETFL, flags | O_APPEND);
+    }
+
+    /* How many of the bytes were written. */
+    static size_t write_all(int descriptor, const char *bytes, size_t count) {
+        size_t written = 0;
+        while (written < count) {
+            ssize_t more = write(descriptor, bytes + written, count - written);
+            if (more > 0) written += (size_t)more;
+            else if (more == 0 || errno != EINTR) break;
+        }
+        return written;
+    }
     """
     Thread *this_thread() nogil
     void sleep_for(long nanoseconds) nogil
     uint64_t now() nogil
     int watch_forks(void (*child)() noexcept nogil)
     object mapped(int descriptor, Py_ssize_t size)
+    int getpid() nogil
     int getppid() nogil
     ctypedef void (*destructor)(PyObject *) noexcept
     int hook_type(PyTypeObject *type, int nests)
@@ -313,6 +349,44 @@ cdef PyObject *call_hidden(object function, tuple arguments, bint *is_interrupte
     PyThreadState_LeaveTracing(PyThreadState_Get())
     PyErr_Restore(type, value, traceback)
     return result
+
+
+cdef class LineFile:
+    """Appends lines to a file that this process is going to share with forked ones, but that it alone writes to.
+
+    A line is written with the GIL held: what is in the file is whole lines whenever another thread runs or forks. (The
+    files of `memfd_create` have no lock of their own on the position: of two threads that write at once, one writes over
+    what the other has written.) The program may close descriptors that it knows nothing of, and get the same number for
+    a file of its own: what is written goes to our file or nowhere. A process that was forked does not write: what it
+    defines are numbers of its own.
+    """
+
+    cdef int descriptor
+    cdef int process
+    cdef FileIdentity identity
+    cdef readonly uint64_t length
+    """How many bytes were written."""
+
+    def __cinit__(self, int descriptor):
+        self.use(descriptor, 0)
+
+    cdef void use(self, int descriptor, uint64_t length):
+        self.descriptor, self.process, self.length = descriptor, getpid(), length
+        self.identity = identity_of(descriptor)
+        write_to_end(descriptor)
+
+    def append(self, bytes line):
+        if getpid() == self.process and is_file(self.descriptor, self.identity):
+            self.length += write_all(self.descriptor, line, len(line))
+
+    def move(self, int descriptor):
+        """In a forked process: write to another file from now on, in which all that was written so far stands first."""
+        cdef bytes known = b""
+        if is_file(self.descriptor, self.identity):
+            known = read_at(self.descriptor, self.length, 0)
+            close_file(self.descriptor)
+        self.use(descriptor, 0)
+        self.append(known)
 
 
 cdef void define(object message) noexcept:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
 from atomsan.recorder.log.definitions import DefinitionFile
 from atomsan.recorder.log.ring import shared_file
+from atomsan.recorder.python import _log
 from atomsan.recorder.python.child import Sender
+from atomsan.recorder.python.options import RecordingOptions
+from atomsan.recorder.python.session import Session
+from recorder.probing import FIELD, HASH, OPS, Log, Record, function, prepared
 
 
 @pytest.fixture
@@ -102,3 +107,158 @@ def test_nothing_is_written_to_a_file_that_has_taken_the_number(file: int) -> No
     assert DefinitionFile(kept).read() == [["name", 1]]
     for descriptor in (other, mine, kept):
         os.close(descriptor)
+
+
+# --- the order -----------------------------------------------------------------------------------------------------
+
+_numbers = itertools.count(1)
+_REGION, _REGION_END = 21, 22
+
+
+class Thing: ...
+
+
+def _store_to_new_type() -> Callable[[], object]:
+    store, kind = function("def f(a): «store_attr x»[a].x = 1"), type("New", (), {})
+    return lambda: store(kind())
+
+
+def _store_to_new_name() -> Callable[[], object]:
+    name = f"x{next(_numbers)}"
+    # each thread has loaded the code for itself
+    return lambda: function(f"def f(a): «store_attr {name}»[a].{name} = 1")(Thing())
+
+
+def _store_at_new_key() -> Callable[[], object]:
+    store, key = function("def f(a, k): «item»[a, k] = 1"), f"k{next(_numbers)}"
+    return lambda: store({}, key)
+
+
+def _begin_marked() -> Callable[[], object]:
+    name = f"region {next(_numbers)}"
+
+    def run() -> None:
+        _log.begin_annotated(name)
+        _log.end_annotated(name)
+
+    return run
+
+
+def _store_in_new_module() -> Callable[[], object]:
+    names = prepared("def f():\n global G\n v = 1\n G = «store_name G»[v]")
+    module: dict[str, Any] = {"__name__": "new"}
+    store = type(names["f"])(names["f"].__code__, module)
+
+    def run() -> None:
+        _log.register_module(module, "new")
+        store()
+
+    return run
+
+
+# What a thread does that meets something new, the definition that it sends, and what in a record refers to it.
+NEW: dict[str, tuple[str, Callable[[], Callable[[], object]], Callable[[list[Any]], int], Callable[[Record], int]]] = {
+    "type": ("type", _store_to_new_type, lambda message: message[1], lambda record: record.type),
+    "name": (
+        "name",
+        _store_to_new_name,
+        lambda message: message[1],
+        lambda record: record.key if record.key_kind == FIELD else 0,
+    ),
+    "key": (
+        "key",
+        _store_at_new_key,
+        lambda message: message[2],
+        lambda record: record.key if record.key_kind == HASH else 0,
+    ),
+    "region": (
+        "region",
+        _begin_marked,
+        lambda message: message[1],
+        lambda record: record.key if record.op in (_REGION, _REGION_END) else 0,
+    ),
+    "module": (
+        "module_name",
+        _store_in_new_module,
+        lambda message: message[1],
+        lambda record: record.object if record.key_kind == FIELD else 0,
+    ),
+}
+
+
+@pytest.mark.parametrize("case", NEW)
+def test_definition_comes_before_what_another_thread_logs(case: str) -> None:
+    """The other thread comes while the first one is about to send what is new to both."""
+    kind, make, defined, used = NEW[case]
+    log, sent, others = Log(), list[tuple[int, list[Any]]](), list[threading.Thread]()
+    run: Callable[[], object] | None = None
+
+    def send(message: list[Any]) -> None:
+        if message[0] == kind and run is not None and not others:
+            others.append(threading.Thread(target=run))
+            others[0].start()
+            others[0].join()
+        sent.append((log.head["head"], message))
+
+    _log.attach(log.memory, send)
+    try:
+        action = make()
+        run = action
+        run()
+        run()
+    finally:
+        _log.detach()
+    assert others
+    known = [(before, defined(message)) for before, message in sent if message[0] == kind]
+    records = log.read()
+    references = [(number, used(record)) for number, record in enumerate(records) if used(record)]
+    threads = {record.thread for record in records if used(record)}
+    assert len(threads) == 2, "both threads have logged it"
+    assert [
+        (number, OPS.get(records[number].op), what)
+        for number, what in references
+        if not any(before <= number and what == one for before, one in known)
+    ] == []
+
+
+def test_object_that_threads_meet_at_once_is_one_part_of_their_keys() -> None:
+    """A tuple is told apart by what is in it: by its class, which is new, and by who it is."""
+    log, others = Log(), list[threading.Thread]()
+    store, kind = function("def f(a, k): «item»[a, k] = 1"), type("New", (), {})
+    key, table = (kind(), "k"), dict[object, int]()
+
+    def send(message: list[Any]) -> None:
+        if message[0] == "type" and message[3] == "New" and not others:
+            others.append(threading.Thread(target=store, args=(table, key)))
+            others[0].start()
+            others[0].join()
+        log.definitions.append(message)
+
+    _log.attach(log.memory, send)
+    try:
+        store(table, key)
+    finally:
+        _log.detach()
+    writes = [record for record in log.read() if record.object == id(table) and record.key_kind == HASH]
+    assert [OPS[record.op] for record in writes] == ["write", "write"]
+    assert len({record.key for record in writes}) == 1
+
+
+def test_call_has_one_number_for_threads_that_make_it_at_once() -> None:
+    sent: list[list[Any]] = []
+    numbers: list[int] = []
+    code = compile("f()", "app.py", "exec")
+    instruction = 2 * next(at for at, place in enumerate(code.co_positions()) if None not in place and place[0])
+
+    def send(message: list[Any]) -> None:
+        if not sent:
+            sent.append(message)
+            other = threading.Thread(target=lambda: numbers.append(session._call_site(code, instruction, 1)))
+            other.start()
+            other.join()
+        sent.append(message)
+
+    session = Session(RecordingOptions(cache=None), None, send)
+    numbers.append(session._call_site(code, instruction, 1))
+    assert len(set(numbers)) == 1
+    assert numbers[0] in {message[1] for message in sent}

@@ -95,6 +95,12 @@ cdef extern from *:
     object mapped(int descriptor, Py_ssize_t size)
     int getpid() nogil
     int getppid() nogil
+    ctypedef struct FileIdentity:
+        pass
+    FileIdentity identity_of(int descriptor)
+    bint is_file(int descriptor, FileIdentity known)
+    void write_to_end(int descriptor)
+    size_t write_all(int descriptor, const char *bytes, size_t count)
     ctypedef void (*destructor)(PyObject *) noexcept
     int hook_type(PyTypeObject *type, int nests)
     void unhook_types()
@@ -140,6 +146,7 @@ cdef bint paused = False
 cdef int reader = 0
 cdef uint32_t threads = 0
 cdef dict names = {}
+cdef uint32_t name_count = 0
 cdef dict namespaces = {}
 # Namespaces of modules while nobody watches for their death.
 cdef list kept = []
@@ -249,7 +256,8 @@ cdef void clear(Table *table) noexcept nogil:
 
 cdef Table modules       # namespaces of instrumented modules
 cdef Table types         # address of a type: its number. Taken out when the type dies
-cdef Table known_keys    # hash and kind of keys that have a name
+cdef Table known_keys    # hash and kind of keys that have a name: EVERYBODY, or the thread that is defining it
+cdef enum: EVERYBODY = 1
 cdef Table serials       # address of an object that is part of a key: its serial. Taken out when the object dies
 cdef uint64_t serial_count = 0
 cdef uint32_t type_count = 0
@@ -389,6 +397,10 @@ cdef class LineFile:
         self.append(known)
 
 
+# What is sent is in the reader's hands when `define` returns, and other threads run meanwhile. So a number is given to
+# others only then: what they log with it comes after its definition. Two threads that meet something new at the same time
+# both define it, and both use the number that was given to others first.
+
 cdef void define(object message) noexcept:
     cdef PyObject *result = NULL
     cdef bint is_interrupted = True
@@ -403,24 +415,35 @@ cdef void define(object message) noexcept:
 
 
 cdef uint32_t name_number(object text) except 0:
-    number = names.get(text)
-    if number is None:
-        number = len(names) + 1
-        names[text] = number
+    global name_count
+    cdef uint64_t epoch
+    cdef uint32_t number
+    known = names.get(text)
+    if known is not None:
+        return known
+    name_count += 1
+    number = name_count
+    while True:
+        epoch = the_state.epoch
         define(["name", number, text, hash(text) & 0xFFFFFFFFFFFFFFFF])
-    return number
+        if the_state.epoch == epoch:  # else it may have gone to a reader before
+            return names.setdefault(text, number)
 
 
 cdef void define_key(uint8_t key_kind, uint64_t hash, PyObject *key) noexcept:
     cdef uint64_t mixed = (hash ^ <uint64_t>key_kind << 56) | 1
-    if known_keys.used >= MOST_KEYS or get(&known_keys, mixed):
+    cdef uint64_t me = <uint64_t>this_thread()
+    cdef uint64_t defined_by = get(&known_keys, mixed)
+    if known_keys.used >= MOST_KEYS or defined_by == EVERYBODY or defined_by == me:
         return
-    if not set_entry(&known_keys, mixed, 1):
+    if not set_entry(&known_keys, mixed, me):
         return
     shown = "<key>"
     if not redact:
         shown = name_of_key(<object>key)
     define(["key", key_kind, hash, shown])
+    if get(&known_keys, mixed):  # not another recording's by now
+        set_entry(&known_keys, mixed, EVERYBODY)
 
 
 cdef str name_of_key(object key):
@@ -795,6 +818,9 @@ cdef uint64_t serial_of(PyObject *obj, bint may_define) noexcept:
     # whoever is no more must be taken out of the table, so deaths of this type have to be seen
     if not (number_of_type(type) if may_define else known_type(type)):
         return 0
+    serial = get(&serials, <uint64_t>obj)
+    if serial:
+        return serial  # another thread came meanwhile
     serial_count += 1
     if not set_entry(&serials, <uint64_t>obj, serial_count):
         return 0
@@ -808,23 +834,30 @@ cdef uint32_t new_type(PyObject *type) noexcept:
     cdef PyObject *error_type = NULL
     cdef PyObject *error = NULL
     cdef PyObject *traceback = NULL
+    cdef uint64_t epoch
+    cdef uint32_t number, known
     while base != NULL and base.tp_dealloc == class_dealloc:
         base = <_TypeObject *>base.tp_base
     if base == NULL or not hook_type(<PyTypeObject *>base, 0):
         return 0
     type_count += 1
-    if not set_entry(&types, <uint64_t>type, type_count):
-        return 0
+    number = type_count
+    PyErr_Fetch(&error_type, &error, &traceback)
+    while True:
+        epoch = the_state.epoch
+        try:
+            define(type_message(number, <object>type))
+        except Exception:
+            pass
+        if the_state.epoch == epoch:  # else it may have gone to a reader before
+            break
+    PyErr_Restore(error_type, error, traceback)
+    known = <uint32_t>get(&types, <uint64_t>type)
+    if known:
+        return known
     # A type that dies takes its number with it: its address can be that of the next.
     mark_seen(&the_state, <uint64_t>type)
-    PyErr_Fetch(&error_type, &error, &traceback)
-    number = type_count
-    try:
-        define(type_message(number, <object>type))
-    except Exception:
-        pass
-    PyErr_Restore(error_type, error, traceback)
-    return number
+    return number if set_entry(&types, <uint64_t>type, number) else 0
 
 
 cdef list type_message(uint32_t number, object cls):
@@ -932,7 +965,7 @@ def attach(memory, definitions, *, redact_keys=False):
     if forget_types != NULL:
         forget_types()
     annotated.clear()
-    for text, number in names.items():
+    for text, number in list(names.items()):
         define(["name", number, text, hash(text) & 0xFFFFFFFFFFFFFFFF])
     for address, text in list(namespaces.items()):
         if get(&modules, address):
@@ -1020,8 +1053,8 @@ cdef void name_namespace(uint64_t address, object name) noexcept:
     if the_state.seen != NULL:
         mark_seen(&the_state, address)
     if isinstance(name, str):
-        namespaces[address] = name
         define(["module_name", address, name])
+        namespaces[address] = name
 
 
 def register_module(namespace, name=None):
@@ -1033,23 +1066,29 @@ def register_module(namespace, name=None):
         name = namespace.get("__name__")
     if the_state.watching and get(&modules, address) and namespaces.get(address) == name:
         return  # it is known: `exec` comes here each time
+    name_namespace(address, name)
     set_entry(&modules, address, 1)
     if not the_state.watching:
         kept.append(namespace)
-    name_namespace(address, name)
 
 
 cdef dict annotated = {}
+cdef uint64_t annotated_count = 0
 
 
 def begin_annotated(name):
     """A block that the user marked begins: `with atomsan.atomic(name)`."""
-    cdef uint64_t number
+    global annotated_count
+    cdef uint64_t number, epoch = the_state.epoch
     if not the_state.on:
         return
     if name not in annotated:
-        annotated[name] = len(annotated) + 1
-        define(["region", annotated[name], name])
+        annotated_count += 1
+        number = annotated_count
+        define(["region", number, name])
+        if the_state.epoch != epoch:
+            return
+        annotated.setdefault(name, number)
     number = annotated[name]
     log_record(RAW_REGION, 0, 0, 0, number, current_site())
 

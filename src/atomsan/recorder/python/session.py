@@ -257,7 +257,8 @@ class Session:
         if number is None:
             number = self._sites.take(1)
             self._send(["call", number, site, position, caller.co_qualname])
-            self._call_sites[call] = number
+            # others may have come here meanwhile: one number for all
+            number = self._call_sites.setdefault(call, number)
         return number
 
     def _dynamic(self, text: str | bytes, mode: str, namespace: dict[str, Any], flags: int) -> Any:

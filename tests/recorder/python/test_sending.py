@@ -17,7 +17,7 @@ from atomsan.recorder.python import _log
 from atomsan.recorder.python.child import Sender
 from atomsan.recorder.python.options import RecordingOptions
 from atomsan.recorder.python.session import Session
-from recorder.probing import FIELD, HASH, OPS, Log, Record, function, prepared
+from recorder.probing import FIELD, HASH, OPS, Log, Record, function, prepared, recording
 
 
 @pytest.fixture
@@ -113,6 +113,7 @@ def test_nothing_is_written_to_a_file_that_has_taken_the_number(file: int) -> No
 
 _numbers = itertools.count(1)
 _REGION, _REGION_END = 21, 22
+CLASS = 8  # a flag of records
 
 
 class Thing: ...
@@ -219,6 +220,49 @@ def test_definition_comes_before_what_another_thread_logs(case: str) -> None:
         for number, what in references
         if not any(before <= number and what == one for before, one in known)
     ] == []
+
+
+class Visit:
+    """A scheduler: the first time that it is asked, another thread comes by."""
+
+    def __init__(self, visit: Callable[[], object]) -> None:
+        self._visit = visit
+        self.is_over = False
+
+    def start(self) -> int:
+        return 0
+
+    def point(self) -> int:
+        if not self.is_over:
+            self.is_over = True
+            visitor = threading.Thread(target=self._visit)
+            visitor.start()
+            visitor.join()
+        return 1 << 20
+
+    def done(self) -> None: ...
+
+
+@pytest.mark.parametrize("access", ["«store_attr x»[a].x = 1", "«load_attr x»[a].x"])
+def test_record_has_the_class_of_its_object_whoever_else_is_at_the_site(access: str) -> None:
+    """The site remembers two classes: others may take their places while a thread waits for its turn."""
+    classes = {name: type(name, (), {}) for name in ("First", "Second", "Third", "Fourth")}
+    things = [made() for made in classes.values()]
+    for thing in things:
+        vars(thing)["x"] = 0
+    with recording() as log:
+        run = function(f"def f(a): {access}")
+        run(things[0])
+        visit = Visit(lambda: [run(thing) for thing in things[1:]])
+        _log.set_scheduler(visit)
+        run(things[0])
+        _log.set_scheduler(None)
+        records = [record for record in log.read() if record.op <= 1 and not record.flags & CLASS]
+        named = {message[1]: message[3] for message in log.definitions_of("type")}
+    assert visit.is_over
+    owners = {id(thing): type(thing).__name__ for thing in things}
+    shown = [(owners[record.object], named[record.type]) for record in records if record.object in owners]
+    assert set(shown) == {(name, name) for name in classes}
 
 
 def test_object_that_threads_meet_at_once_is_one_part_of_their_keys() -> None:

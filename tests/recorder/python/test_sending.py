@@ -109,6 +109,28 @@ def test_nothing_is_written_to_a_file_that_has_taken_the_number(file: int) -> No
         os.close(descriptor)
 
 
+def test_definition_is_sent_again_if_a_signal_handler_raises() -> None:
+    """What the handler raises goes on in the program, behind all that the recorder still has to do for the access."""
+    log, raised = Log(), list[KeyboardInterrupt]()
+
+    def send(message: list[Any]) -> None:
+        if message[0] == "type" and not raised:
+            raised.append(KeyboardInterrupt("Ctrl-C"))
+            raise raised[0]
+        log.definitions.append(message)
+
+    # it is raised after the next call, at the latest
+    store = function("def f(a, after):\n «store_attr x»[a].x = 1\n after()\n after()")
+    _log.attach(log.memory, send)
+    try:
+        with pytest.raises(KeyboardInterrupt, match="Ctrl-C"):
+            store(Thing(), int)
+    finally:
+        _log.detach()
+    assert [record.type for record in log.read() if record.op == 1] == list(log.named("type"))
+    assert list(log.named("thread").values()) == ["MainThread"]
+
+
 # --- the order -----------------------------------------------------------------------------------------------------
 
 _numbers = itertools.count(1)

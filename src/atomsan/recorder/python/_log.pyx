@@ -397,21 +397,43 @@ cdef class LineFile:
         self.append(known)
 
 
+cdef PyObject *call_hidden_again(object function, tuple arguments) noexcept:
+    cdef PyObject *type = NULL
+    cdef PyObject *value = NULL
+    cdef PyObject *traceback = NULL
+    cdef PyObject *result = NULL
+    cdef list raised = []
+    PyErr_Fetch(&type, &value, &traceback)
+    PyThreadState_EnterTracing(PyThreadState_Get())
+    while result == NULL and len(raised) < 5:
+        try:
+            returned = function(*arguments)
+            result = <PyObject *>returned
+            Py_INCREF(result)
+        except BaseException as error:
+            if not is_raised_by_program(error, function):
+                break
+            raised.append(error)
+    # Only now: they would be raised in what is called again.
+    for error in raised:
+        try:
+            raise_in_program(error, function)
+        except BaseException:
+            pass
+    PyThreadState_LeaveTracing(PyThreadState_Get())
+    PyErr_Restore(type, value, traceback)
+    return result
+
+
 # What is sent is in the reader's hands when `define` returns, and other threads run meanwhile. So a number is given to
 # others only then: what they log with it comes after its definition. Two threads that meet something new at the same time
 # both define it, and both use the number that was given to others first.
 
 cdef void define(object message) noexcept:
-    cdef PyObject *result = NULL
-    cdef bint is_interrupted = True
-    cdef int times = 0
     if send is None or not the_state.attached:
         return
-    # Again if a signal handler came between; what cannot be sent is shown without a name.
-    while result == NULL and is_interrupted and times < 5:
-        result = call_hidden(send, (message,), &is_interrupted)
-        times += 1
-    Py_XDECREF(result)
+    # what cannot be sent is shown without a name
+    Py_XDECREF(call_hidden_again(send, (message,)))
 
 
 cdef uint32_t name_number(object text) except 0:
@@ -659,6 +681,7 @@ cdef uint32_t new_thread(object name) except 0:
 cdef Thread *enter_thread() noexcept:
     """The calling thread; registered, if it is the first time that it is seen in this recording."""
     cdef Thread *thread = this_thread()
+    cdef PyObject *name
     if thread.epoch == the_state.epoch:
         return thread
     # First, because naming it can run code that comes here again.
@@ -666,9 +689,15 @@ cdef Thread *enter_thread() noexcept:
     thread.live = 0
     thread.number = 0
     thread.site = 0
+    name = call_hidden_again(thread_name, ())  # library code, in which a signal handler can raise
+    if name == NULL:
+        return thread
     try:
-        number = new_thread(thread_name())
+        number = new_thread(<object>name)
     except Exception:
+        number = 0
+    Py_DECREF(name)
+    if number == 0:
         return thread
     if thread.epoch == the_state.epoch and thread.number == 0:
         thread.number = number
@@ -677,7 +706,7 @@ cdef Thread *enter_thread() noexcept:
     return thread
 
 
-cdef str thread_name():
+def thread_name():
     # Not current_thread(): that makes an object for a thread that has none.
     known = sys.modules["threading"]._active.get(get_ident())
     return known.name if known is not None else f"thread {get_ident()}"

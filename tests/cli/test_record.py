@@ -102,6 +102,16 @@ def test_explain_selection(atomsan: Atomsan) -> None:
     assert any(row.startswith("colorsys not watched the standard library") for row in rows)
 
 
+@pytest.mark.parametrize("closes", [True, False])
+def test_definitions_that_cannot_be_written_are_counted(closes: bool, atomsan: Atomsan) -> None:
+    """A daemon closes all descriptors that it knows nothing of: then what comes new has no name."""
+    closing = "import os\nos.closerange(3, 1024)\n" if closes else ""
+    written(f"{closing}class Later: pass\nlater = Later()\nlater.x = 1\n")
+    ran = atomsan("record", "-o", "t.std", "app.py")
+    assert ran.code == 0, ran.err
+    assert ("definitions could not be written" in ran.err) == closes
+
+
 # --- processes that the program forks ------------------------------------------------------------------------------
 
 FORKS = """

@@ -384,8 +384,14 @@ cdef class LineFile:
         write_to_end(descriptor)
 
     def append(self, bytes line):
-        if getpid() == self.process and is_file(self.descriptor, self.identity):
-            self.length += write_all(self.descriptor, line, len(line))
+        cdef size_t written = 0
+        if getpid() != self.process:
+            return
+        if is_file(self.descriptor, self.identity):
+            written = write_all(self.descriptor, line, len(line))
+            self.length += written
+        if written < <size_t>len(line) and the_state.head != NULL:
+            the_state.head.unsent += 1
 
     def move(self, int descriptor):
         """In a forked process: write to another file from now on, in which all that was written so far stands first."""

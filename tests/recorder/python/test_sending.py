@@ -313,18 +313,24 @@ def test_object_that_threads_meet_at_once_is_one_part_of_their_keys() -> None:
 def test_call_has_one_number_for_threads_that_make_it_at_once() -> None:
     sent: list[list[Any]] = []
     numbers: list[int] = []
+    others: list[threading.Thread] = []
     code = compile("f()", "app.py", "exec")
     instruction = 2 * next(at for at, place in enumerate(code.co_positions()) if None not in place and place[0])
 
+    def number_it() -> None:
+        numbers.append(session._call_site(code, instruction, first))
+
     def send(message: list[Any]) -> None:
-        if not sent:
-            sent.append(message)
-            other = threading.Thread(target=lambda: numbers.append(session._call_site(code, instruction, 1)))
-            other.start()
-            other.join()
+        if message[0] == "call" and not others:
+            others.append(threading.Thread(target=number_it))
+            others[0].start()
+            others[0].join()
         sent.append(message)
 
     session = Session(RecordingOptions(cache=None), None, send)
-    numbers.append(session._call_site(code, instruction, 1))
+    session.rewritten(b"f()", "app", "app.py")
+    first = sent[0][1]["first_site"]
+    number_it()
+    assert len(numbers) == 2
     assert len(set(numbers)) == 1
-    assert numbers[0] in {message[1] for message in sent}
+    assert numbers[0] in {message[1] for message in sent if message[0] == "call"}

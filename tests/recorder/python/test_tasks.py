@@ -339,6 +339,24 @@ def test_callbacks_are_ordered_after_their_scheduling() -> None:
     assert lines[:2] == ["2 post ? item callback", "1 take ? item callback"]
 
 
+@pytest.mark.parametrize(
+    "scheduled", ["call_soon(callback)", "call_soon(functools.partial(callback))", "call_later(0, callback)"]
+)
+def test_callback_holds_the_loop(scheduled: str) -> None:
+    """No step of a task runs meanwhile, so nothing comes in between."""
+    body = f"""
+    asyncio.get_running_loop().{scheduled}
+    await asyncio.sleep(0.01)
+    """
+    setup = "import functools, threading\nmark = threading.Lock()\ndef callback():\n    with mark: pass"
+    lines = run(body, setup, loop=True)
+    inside = lines.index("1 acquire mark")
+    before = [line for line in lines[:inside] if "acquire ?" in line or "release ?" in line]
+    after = [line for line in lines[inside:] if "acquire ?" in line or "release ?" in line]
+    assert before[-1] == "1 acquire ?"
+    assert after[0] == "1 release ?"
+
+
 def test_tasks_written_in_python() -> None:
     body = """
     task = asyncio.tasks._PyTask(asyncio.sleep(0), loop=asyncio.get_running_loop())

@@ -175,9 +175,15 @@ cdef PyObject *first_argument(PyObject *handle) noexcept:
 
 
 cdef bint is_of_library(PyObject *callback) noexcept:
-    """Whether a callback is asyncio's own: it handles no data of the program."""
+    """Whether a callback is asyncio's own: it handles no data of the program. A partial call is its function."""
     cdef PyObject *function = PyMethod_GET_FUNCTION(callback) if PyMethod_Check(callback) else callback
     cdef PyObject *name
+    cdef bint is_own
+    if strcmp(Py_TYPE(function).tp_name, b"functools.partial") == 0:
+        function = attribute(function, N_FUNC)
+        is_own = function == NULL or is_of_library(function)
+        Py_XDECREF(function)
+        return is_own
     if not PyFunction_Check(function):
         return True
     name = PyDict_GetItemString(PyFunction_GetGlobals(function), b"__name__")
@@ -242,6 +248,20 @@ cdef PyObject *run_step(
     return result
 
 
+cdef PyObject *run_callback(PyObject *watched, PyObject *const *args, size_t nargsf, PyObject *kwnames) noexcept:
+    """A callback that is no step of a task: no step runs meanwhile. asyncio's own may call the program, too."""
+    cdef PyObject *loop = attribute(args[0], N_LOOP)
+    cdef PyObject *result
+    if loop != NULL:
+        track(loop)
+        record_after(RAW_ACQUIRE, KEY_NONE, FLAG_LOOP_LOCK, <uintptr_t>loop, 1, 0)
+    result = call_original(watched, args, nargsf, kwnames)
+    if loop != NULL:
+        record(RAW_RELEASE, KEY_NONE, FLAG_LOOP_LOCK, <uintptr_t>loop, 1, 0)
+    Py_XDECREF(loop)
+    return result
+
+
 cdef PyObject *run_handle(PyObject *watched, PyObject *const *args, size_t nargsf, PyObject *kwnames) noexcept:
     """asyncio.Handle._run: everything a loop does comes through here."""
     global in_callback, cause, ordered
@@ -273,7 +293,7 @@ cdef PyObject *run_handle(PyObject *watched, PyObject *const *args, size_t nargs
         cause = NULL
         ordered = True
         log_done(first)
-    result = call_original(watched, args, nargsf, kwnames)
+    result = run_callback(watched, args, nargsf, kwnames)
     in_callback = False
     cause = NULL
     ordered = False

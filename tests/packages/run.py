@@ -77,6 +77,23 @@ PACKAGES = (
         options=("--ignore=tests/test_djangocache.py", "--ignore=tests/test_doctest.py"),
     ),
     Package(
+        "dogpile.cache",
+        "1.5.0",
+        ("dogpile",),
+        needs=("mako",),
+        # they need servers
+        options=(
+            *(
+                f"--ignore=tests/cache/test_{name}_backend.py"
+                for name in ("memcached", "redis", "redis_sentinel", "valkey", "valkey_sentinel")
+            ),
+            "-o",
+            "python_files=tests/*test_*.py",
+            "-o",
+            "python_classes=*Test",
+        ),
+    ),
+    Package(
         "fasteners",
         "0.20",
         ("fasteners",),
@@ -98,6 +115,27 @@ PACKAGES = (
         # it counts the bytes that are allocated, those of the recorder too
         options=("-k", "not test_repeated_zero_cache_peek_has_bounded_memory"),
     ),
+    Package(
+        "pebble",
+        "5.2.3",
+        ("pebble",),
+        tests=(
+            "test/test_asynchronous_thread.py",
+            "test/test_concurrent_thread.py",
+            "test/test_pebble.py",
+            "test/test_thread_pool.py",
+        ),
+    ),
+    Package(
+        "persist-queue",
+        "1.1.0",
+        ("persistqueue",),
+        tests=("persistqueue/tests",),
+        needs=("aiofiles", "aiosqlite", "cbor2", "msgpack", "pytest-asyncio"),
+        plugins=("asyncio",),
+        # it needs a server
+        options=("--ignore=persistqueue/tests/test_mysqlqueue.py",),
+    ),
     Package("pydispatcher", "2.0.7", ("pydispatch",)),
     Package(
         "pymemcache",
@@ -109,6 +147,13 @@ PACKAGES = (
         options=("-m", "unit"),
     ),
     Package(
+        "readerwriterlock",
+        "1.0.9",
+        ("readerwriterlock",),
+        needs=("pytest-asyncio", "typing_extensions"),
+        plugins=("asyncio",),
+    ),
+    Package(
         "tenacity",
         "9.2.1",
         ("tenacity",),
@@ -117,6 +162,7 @@ PACKAGES = (
     ),
     Package("tinydb", "4.9.0", ("tinydb",), needs=("pyyaml",)),
     Package("toolz", "1.2.0", ("toolz", "tlz"), tests=("toolz", "tlz")),
+    Package("watchdog", "7.1.0", ("watchdog",), needs=("flaky", "pytest-timeout", "pyyaml"), plugins=("timeout",)),
     Package("waitress", "3.0.2", ("waitress",)),
     Package(
         "zict",

@@ -300,6 +300,47 @@ def test_thread_with_a_key_by_what_it_reads_stands_in(tmp_path: Path, does: str)
     assert [line for one in found for line in one.explanation if "write is lost" in line]
 
 
+WAITING = """
+import collections
+
+waiting = collections.deque([object(), object()])
+
+def look(me):
+    return {looks}
+
+def looking():
+    for _ in range(1):
+        look(box)
+
+def leaving():
+    for _ in range(1):
+        with box.lock:
+            waiting.popleft()
+"""
+
+
+@pytest.mark.parametrize(
+    "looks", ["me in waiting", "me not in waiting", "bool(me in waiting)", "waiting.count(me) > 0"]
+)
+def test_look_for_an_element_is_one_step(tmp_path: Path, looks: str) -> None:
+    report = predicted(tmp_path, WAITING.format(looks=looks), "looking, leaving")
+    assert not [one for one in (*report.findings, *report.suspects) if (one.region or "").endswith("look")]
+
+
+@pytest.mark.parametrize(
+    "looks",
+    [
+        "any(one is me for one in waiting)",
+        "me not in waiting and waiting[0]",
+        "(me in waiting, me in waiting)",
+        "len(waiting) and waiting[0] is me",
+    ],
+)
+def test_several_looks_are_not_one_step(tmp_path: Path, looks: str) -> None:
+    report = predicted(tmp_path, WAITING.format(looks=looks), "looking, leaving")
+    assert [one for one in (*report.findings, *report.suspects) if "look" in (one.region or "")]
+
+
 ARGUMENTS = """
 stock = {{"tea": 1}}
 

@@ -273,18 +273,22 @@ def _run(package: Package, source: Path, recorder: list[str]) -> Outcome:
     for plugin in ("atomsan", "outcomes", *package.plugins):
         command += ["-p", plugin]
     started = time.monotonic()
-    done = subprocess.run(
-        [*command, *recorder, *package.options, *package.tests],
-        cwd=source,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        timeout=TIMEOUT,
-        check=False,
-    )
+    try:
+        done = subprocess.run(
+            [*command, *recorder, *package.options, *package.tests],
+            cwd=source,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            timeout=TIMEOUT,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as expired:
+        said = (expired.stdout or b"").decode(errors="replace") if isinstance(expired.stdout, bytes) else ""
+        return Outcome({ALL: (f"took longer than {TIMEOUT} s", said[-3000:])}, TIMEOUT)
     seconds = time.monotonic() - started
     (package.directory / ("recorded.txt" if recorder else "plain.txt")).write_text(done.stdout, encoding="utf-8")
     if not result.exists():

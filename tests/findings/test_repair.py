@@ -360,6 +360,31 @@ def test_task_and_thread_get_a_lock_of_threads(tmp_path: Path) -> None:
     assert "async with" not in repair["hint"]
 
 
+def test_access_outside_of_regions_takes_part(tmp_path: Path) -> None:
+    """The unit holds the lock, and the main thread, which is in no function, comes in without it."""
+    body = """
+    import threading
+
+    class Account:
+        def __init__(self):
+            self.lock = threading.Lock()
+            self.balance = 0
+
+        def deposit(self):
+            with self.lock:
+                balance = self.balance
+                self.balance = balance + 1
+
+    account = Account()
+    other = threading.Thread(target=account.deposit)
+    other.start()
+    account.balance = 5
+    other.join()
+    """
+    repair = repair_of(tmp_path, body)
+    assert "Account.lock is held" in repair["hint"]
+
+
 # ---- what to mind, in programs that interleave exactly so
 
 

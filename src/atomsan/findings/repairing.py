@@ -328,6 +328,8 @@ class Repairs:
 
     def _is_in_statements(self, case: _Case, access: Access, around: Sequence[Activation]) -> bool:
         """Whether the unit's statements lead to an access, whoever executes them."""
+        if not around:  # outside of regions
+            return False
         sites = [*(one.called_at for one in around[1:]), access.site]
         for activation, site in zip(around, sites, strict=True):
             place = self._graphs.place(site)

@@ -139,6 +139,8 @@ def test_violation_of_a_unit_that_holds_the_lock_goes_where_it_is_missing() -> N
         "m:one",
         "m:other",
     ]
+    also_elsewhere = holding(at(finding(MIRRORED, "m:writer"), 11, 1, 2, 12), 0, 3)
+    assert groups(also_elsewhere, one) == [[also_elsewhere, one]]
     shorter = holding(at(finding(LOST, "m:writer"), 8, 1, 9), 0, 2)
     assert groups(shorter, one) == [[shorter, one]]
     (cause,) = root_causes(with_groups([shorter, one]))

@@ -2,7 +2,7 @@
 
 Violations of one region on the data of one class, or on the globals of one module, are one group. A group whose
 violations only pass through the sites of another one is part of that: what mends the other mends it too. So is a
-violation of a unit that holds the lock all the time, where those who come in without it have a group with its sites.
+violation of a unit that holds the lock all the time, where those who come in without it are a group of their own.
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ def with_groups(judged: Sequence[Finding]) -> list[Finding]:
 def _without_guarded(groups: Mapping[str, Sequence[Finding]]) -> dict[str, list[Finding]]:
     """The groups, with violations of a unit that holds a lock all the time moved to where that lock is missing.
 
-    It is others that come in without the lock. Where their group has these very sites, too, it is about the same.
+    It is others that come in without the lock: what they do is what the units of their own group do.
     """
     bare = {key: [one for one in group if not _is_guarded(one)] for key, group in groups.items()}
-    roots = {key: _sites(group) for key, group in sorted(bare.items(), key=_simplest_first) if group}
+    roots = {key: _sites_of_units(group) for key, group in sorted(bare.items(), key=_simplest_first) if group}
     levels = {key: min(LEVELS.index(one.level) for one in bare[key]) for key in roots}
     found: dict[str, list[Finding]] = {key: [] for key in groups}
     for key, group in groups.items():
         for finding in group:
-            is_elsewhere = _is_guarded(finding) and key not in roots
-            own, level = _sites([finding]), LEVELS.index(finding.level)
-            fitting = (root for root, sites in roots.items() if is_elsewhere and own <= sites and levels[root] <= level)
+            others, level = _sites([finding]) - _sites_of_units([finding]), LEVELS.index(finding.level)
+            is_elsewhere = _is_guarded(finding) and key not in roots and bool(others)
+            fitting = (root for root in roots if is_elsewhere and others <= roots[root] and levels[root] <= level)
             found[next(fitting, key)].append(finding)
     return {key: group for key, group in found.items() if group}
 
@@ -117,3 +117,9 @@ def _kinds_of_data(steps: Sequence[ShownStep]) -> set[str]:
 def _sites(group: Iterable[Finding]) -> frozenset[SiteShown | str]:
     """The sites that violations pass through; a step without a site has a place of its own."""
     return frozenset(step.site or step.place for finding in group for step in finding.witness)
+
+
+def _sites_of_units(group: Iterable[Finding]) -> frozenset[SiteShown | str]:
+    """The same, of the units to blame only."""
+    steps = (finding.witness[i] for finding in group for i in finding.span or ())
+    return frozenset(step.site or step.place for step in steps)

@@ -77,21 +77,6 @@ PACKAGES = (
         options=("--ignore=tests/test_djangocache.py", "--ignore=tests/test_doctest.py"),
     ),
     Package(
-        "dogpile.cache",
-        "1.5.0",
-        ("dogpile",),
-        needs=("mako",),
-        # they need servers
-        options=(
-            *(
-                f"--ignore=tests/cache/test_{name}_backend.py"
-                for name in ("memcached", "redis", "redis_sentinel", "valkey", "valkey_sentinel")
-            ),
-            "-W",
-            "ignore::pytest.PytestUnknownMarkWarning",
-        ),
-    ),
-    Package(
         "fasteners",
         "0.20",
         ("fasteners",),
@@ -143,15 +128,6 @@ PACKAGES = (
         needs=("faker", "pytest-mock", "zstd"),
         plugins=("pytest_mock",),
         options=("-m", "unit"),
-    ),
-    Package(
-        "readerwriterlock",
-        "1.0.9",
-        ("readerwriterlock",),
-        needs=("pytest-asyncio", "typing_extensions"),
-        plugins=("asyncio",),
-        # it keeps hundreds of threads at work for minutes
-        options=("-k", "not test_multi_thread"),
     ),
     Package(
         "tenacity",

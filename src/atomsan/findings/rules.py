@@ -16,7 +16,7 @@ from atomsan.findings.called_functions import CalledFunctions
 from atomsan.findings.cycles import conflicts, turns
 from atomsan.findings.decisions import is_kept
 from atomsan.findings.flow_graph import LEAVING
-from atomsan.findings.influence import sways
+from atomsan.findings.influence import is_chosen_by_caller, sways
 from atomsan.findings.reasons import (
     ACROSS,
     APPENDS,
@@ -107,15 +107,19 @@ class Rules:
     def _may_stand_in(self, finding: Finding, parting: Parting) -> bool:
         """Whether a thread that reads what another one read does what that one did, and only for that reason did not.
 
-        It does no more than the code does that both were in when they read.
+        It does no more than the code does that both were in when they read, and on the same data: what an argument says
+        another thread may have been called with otherwise.
         """
         if not self._may_go_another_way(parting.change):
             return False
         both = {one.function for one in self._around.activations(parting.look)}
         begun = self._around.activations(parting.change.event)
-        done = [step.number for step in finding.witness if step.number >= parting.change.event]
-        units = [shared(begun, self._around.activations(event), frozenset()).unit for event in done]
-        return all(unit is not None and unit.function in both for unit in units)
+        done = [step for step in finding.witness if step.number >= parting.change.event]
+        units = [shared(begun, self._around.activations(step.number), frozenset()).unit for step in done]
+        read = Local(site=parting.change.site, around=begun)
+        steps = [Local(site=step.at, around=self._around.activations(step.number)) for step in done]
+        is_same_code = all(unit is not None and unit.function in both for unit in units)
+        return is_same_code and not any(is_chosen_by_caller(self._ties, read, step) for step in steps)
 
     def _may_close_elsewhere(self, finding: Finding, step: ShownStep, reason: Reason) -> bool:
         """Whether transactions may be ordered in a way that was not looked at, if a pair of accesses orders nothing.

@@ -278,14 +278,20 @@ def _share(state: _Predict) -> Sharing:
 
 
 def _analyse(state: _Predict) -> RunAnalysis:
+    from atomsan.findings.flow_graph import FlowGraphs
+
     start = time.monotonic()
     assert state.sharing is not None
     source = state.trace.open(CHECKED_AT_ONCE)
     locks, sites = source.symbols.locks, source.symbols.sites
+    graphs = FlowGraphs(source.symbols)
 
     @cache
     def is_call(site: int) -> bool:
-        return site != NO_SITE and sites.get(site, "operation") is not None
+        if site == NO_SITE or sites.get(site, "operation") is not None:
+            return site != NO_SITE
+        node = graphs.node(graphs.place(site))
+        return node is not None and node.facts.get("op") == "__contains__"
 
     analysis = RunAnalysis(
         state.sharing.locations,

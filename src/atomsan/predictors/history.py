@@ -6,6 +6,8 @@ another way. The run itself says what the code does then, where it read that val
 
 from __future__ import annotations
 
+from array import array
+from bisect import bisect_left
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -52,6 +54,13 @@ class Done(NamedTuple):
 Path = tuple[Done, ...]
 
 
+class _Writes(NamedTuple):
+    """The writes of one location, in the order of their events, and where they stand."""
+
+    events: array[int]
+    sites: array[int]
+
+
 class History:
     """One pass. Feed it the flattened batches of a trace; `shared` says which locations count."""
 
@@ -63,7 +72,8 @@ class History:
         self._room = MOST_ACCESSES
         self._reads: dict[int, list[Seen]] = {}
         self._following: dict[int, Path] = {}
-        self._taken: dict[int, NDArray[Any]] = {}
+        self._taken: dict[int, array[int]] = {}
+        self._known_writes: dict[int, _Writes] = {}
 
     def feed(self, batch: FlatBatch) -> None:
         accesses = np.flatnonzero(batch.op <= Op.WRITE)
@@ -85,11 +95,11 @@ class History:
         self, location: int, event: int, *, but: frozenset[int] = frozenset(), only_takes: bool = False
     ) -> int:
         """The last write of a location before an event, `but` not one of these; `INITIAL` if there is none."""
-        writes = self._takes_of(location) if only_takes else self._writes(location)[0]
-        at = int(np.searchsorted(writes, event)) - 1
-        while at >= 0 and int(writes[at]) in but:
+        writes = self._takes_of(location) if only_takes else self._writes(location).events
+        at = bisect_left(writes, event) - 1
+        while at >= 0 and writes[at] in but:
             at -= 1
-        return int(writes[at]) if at >= 0 else INITIAL
+        return writes[at] if at >= 0 else INITIAL
 
     def thread_of(self, event: int) -> int:
         """The thread that does an access."""
@@ -99,8 +109,8 @@ class History:
         """Where a write of a location stands; `INITIAL` for what was there before."""
         if write == INITIAL:
             return INITIAL
-        writes, sites = self._writes(location)
-        return int(sites[np.searchsorted(writes, write)])
+        writes = self._writes(location)
+        return writes.sites[bisect_left(writes.events, write)]
 
     def is_made_in(self, location: int, first: int, last: int) -> bool:
         """Whether the first access of a location is a write from one event to another."""
@@ -202,19 +212,22 @@ class History:
         rows = np.argsort(targets, kind="stable")
         return rows, targets[rows]
 
-    def _writes(self, location: int) -> tuple[NDArray[Any], NDArray[Any]]:
-        rows, targets = self._by_location
-        mine = rows[np.searchsorted(targets, location) : np.searchsorted(targets, location, side="right")]
-        return self._columns[0][mine], self._columns[4][mine]
+    def _writes(self, location: int) -> _Writes:
+        """Kept, as one location is asked for again and again; to look one up in an array of NumPy takes far longer."""
+        if location not in self._known_writes:
+            rows, targets = self._by_location
+            mine = rows[np.searchsorted(targets, location) : np.searchsorted(targets, location, side="right")]
+            self._known_writes[location] = _Writes(*(_array(self._columns[column][mine]) for column in (0, 4)))
+        return self._known_writes[location]
 
     @cached_property
     def _all_takes(self) -> NDArray[Any]:
         return np.concatenate(self._takes)
 
-    def _takes_of(self, location: int) -> NDArray[Any]:
+    def _takes_of(self, location: int) -> array[int]:
         if location not in self._taken:
-            writes, _ = self._writes(location)
-            self._taken[location] = writes[np.isin(writes, self._all_takes)]
+            writes = np.array(self._writes(location).events)
+            self._taken[location] = _array(writes[np.isin(writes, self._all_takes)])
         return self._taken[location]
 
     @cached_property
@@ -254,3 +267,9 @@ def _before_takes(batch: FlatBatch) -> NDArray[Any]:
     takes = takes[last[takes] >= 0]
     places = last[takes]
     return np.sort(order[places[threads[places] == threads[takes]]])
+
+
+def _array(column: NDArray[Any]) -> array[int]:
+    found: array[int] = array("q")
+    found.frombytes(column.astype(np.int64).tobytes())
+    return found

@@ -181,7 +181,7 @@ class Repairs:
         if not unit.common_loops:
             return frozenset()
         events = self._around.own_events(pair, unit.activation, self._graphs)
-        return frozenset() if events is None else advanced_loops(unit.graph, events)
+        return (advanced_loops(unit.graph, events) if events is not None else None) or frozenset()
 
     def _nodes_beside(self, unit: Unit, accesses: Sequence[Access]) -> Iterator[int]:
         """The nodes of the same data in the unit's own code: a check before the first access belongs to it."""

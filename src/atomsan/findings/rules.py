@@ -201,7 +201,7 @@ class Rules:
         if not graph.nodes[place.node].loops:
             return frozenset()
         events = self._around.own_events(turn.pair, inner, self._graphs, is_innermost=True)
-        return frozenset() if events is None else advanced_loops(graph, events)
+        return (advanced_loops(graph, events) if events is not None else None) or frozenset()
 
     def _proof(self, turn: Turn) -> Reason | None:
         if facts.is_overwritten(turn):

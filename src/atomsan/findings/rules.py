@@ -173,14 +173,16 @@ class Rules:
         tie = self._ties.tie(unit, first, last, advanced=advanced, passed=self._passed(turn, unit))
         if tie is Tie.APART:
             return ITERATIONS
-        if tie is Tie.NONE and not unit.is_around_block and self._belongs_together(turn, unit, first, last):
+        is_untied = tie is Tie.NONE and not unit.is_around_block
+        is_replaced = is_untied and self._is_replaced(turn, unit, first, last)
+        if is_replaced or (is_untied and self._is_tied_elsewhere(turn)):
             tie = Tie.OWN
         reason = self._proof(turn) or self._checked_again(turn, first)
         if (reason is None or reason.level != "note") and self._is_decision_kept(turn, first, last):
             return KEPT
         if reason is None and self._is_validated(turn, unit, first, last):
             return VALIDATED
-        return reason or self._doubt(turn, unit, tie)
+        return reason or self._doubt(turn, unit, tie, is_replaced=is_replaced)
 
     def _advanced(self, turn: Turn, unit: Unit) -> frozenset[int] | None:
         """The loops of the unit that went on to a later iteration between the accesses. None: it is not known."""
@@ -266,7 +268,7 @@ class Rules:
             is_kept(condition, look, write, turn.after.operation, part) for condition in conditions
         )
 
-    def _doubt(self, turn: Turn, unit: Unit, tie: Tie) -> Reason | None:
+    def _doubt(self, turn: Turn, unit: Unit, tie: Tie, *, is_replaced: bool) -> Reason | None:
         if tie is Tie.NONE:
             return NO_FLOW
         if tie is Tie.DEEPER:
@@ -288,7 +290,7 @@ class Rules:
             return BALANCED
         if facts.is_taken_and_put_back(turn, unit, self._graphs) or self._is_borrowed(turn):
             return TAKEN
-        if unit.activation.is_iteration and not self._is_step(turn, unit, tie):
+        if unit.activation.is_iteration and not is_replaced and not self._is_step(turn, unit, tie):
             return ENTRY_LOOP
         is_loose = tie is Tie.OWN and not unit.graph.joins(unit.first, unit.last)
         return LET_IN if is_loose and self._lets_others_in(turn) else None
@@ -354,14 +356,19 @@ class Rules:
         return facts.are_taken_in_pairs(sites, lambda site: symbols.sites.get(site, "operation"), self._graphs)
 
     def _is_step(self, turn: Turn, unit: Unit, tie: Tie) -> bool:
-        """Whether an iteration is one step: a value decides in its own code, or goes from one call into another."""
+        """Whether an iteration is one step.
+
+        A value decides in its own code, or goes from one call into another, or decides whether what it was read from is
+        changed.
+        """
         if tie is not Tie.FLOW:
             return False
         is_update = unit.first == unit.last and unit.graph.nodes[unit.first].kind == "update"
         is_passed = is_update or unit.last in unit.graph.reached(unit.first, explicit=True)
         if not unit.first_inner and not unit.last_inner:
             return is_passed or turn.enters.op == "write"  # a flag may well be looked at twice
-        return turn.leaves.op == "read" and is_passed and self._is_given(turn.leaves)
+        is_of_one = turn.leaves.target == turn.enters.target and turn.enters.op == "write"
+        return turn.leaves.op == "read" and (is_passed or is_of_one) and self._is_given(turn.leaves)
 
     def _is_given(self, step: ShownStep) -> bool:
         """Whether the value that is read there is returned itself, and does not only decide what is."""
@@ -383,10 +390,6 @@ class Rules:
             op == Op.WRITE and target == turn.enters.target and facts.takes(symbols.sites.get(site, "operation"))
             for op, target, site in between.rows()
         )
-
-    def _belongs_together(self, turn: Turn, unit: Unit, first: Local, last: Local) -> bool:
-        """Whether two calls that no value goes between are one step all the same."""
-        return self._is_replaced(turn, unit, first, last) or self._is_tied_elsewhere(turn)
 
     def _is_replaced(self, turn: Turn, unit: Unit, first: Local, last: Local) -> bool:
         """Whether the unit takes what is there and empties it, or writes a value and takes what is there then."""

@@ -132,6 +132,9 @@ def test_pass_comes_from_one_arm_to_another_that_is_no_alternative(
         ("f = lambda: self.a\ng(f)", ["self.a", "self.a"], None),
         ("f = lambda: self.a\nself.b = 1\ng(f)", ["self.b=", "self.a", "self.a"], None),
         ("f = lambda: self.a\nself.b = 1\ng(f)\nself.c = 1", ["self.b=", "self.a", "self.a", "self.c="], frozenset()),
+        # each step of a generator expression is one of its own loop
+        ("g(self.m(y) for y in p)", ["self.m(y)", "self.m(y)"], frozenset({1})),
+        ("f = (self.m(y) for y in p)\nself.b = 1\ng(f)", ["self.b=", "self.m(y)", "self.m(y)"], frozenset({1})),
     ],
 )
 def test_place_of_what_is_called_later_tells_nothing(

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 VALUE, KEY, RECEIVER, CONTROL = "v", "k", "r", "c"
 EXPLICIT = frozenset({VALUE, KEY, RECEIVER})
 
+# Statements that are loops.
+_LOOPS = frozenset({"For", "AsyncFor", "While"})
+
 # The arm of a `try` that every pass comes to.
 FINALLY = -1
 
@@ -346,6 +349,10 @@ class FlowGraph:
         """Whether anything is made of what a node gives: it is written, returned, or passed on, or decides that."""
         reached = (self.nodes[one] for one in self.reached(node))
         return any((one.kind in EFFECTS or one.facts.get("name") in _CALLING) and not one.passes_on for one in reached)
+
+    def is_generated(self, node: Node) -> bool:
+        """Whether a node is done anew in each step of a comprehension or a generator expression."""
+        return bool(node.loops) and self.statements[self.loops[node.loops[-1]][1]][3] not in _LOOPS
 
     def are_exclusive(self, one: int, later: int) -> bool:
         """Whether two nodes stand in different arms of one branch: one pass does not come from the one to the other.

@@ -256,16 +256,22 @@ def advanced_loops(graph: FlowGraph, events: Sequence[OwnEvent]) -> frozenset[in
     evaluation inside a statement, changes to another arm of a branch, or does again what it did at the same place; and
     then it is one of the innermost loop around both places. A context manager that is left is called at the place where
     it was entered: that is no way back, but what comes inside its statement then is. What the code of a lambda or a
-    generator expression does is done when it is called for, so its place says nothing. None: only that is known, and
-    it was done more than once.
+    generator expression does is done when it is called for, so its place says nothing: what is done again is of a later
+    step of that expression. None: it is of a lambda, and nothing else tells in which iteration it was called.
     """
     placed = [event for event in events if "later" not in graph.nodes[event.node].facts]
-    if len(placed) < len(events):
-        advanced = _advanced(graph, placed)
-        is_told = placed and (placed[0], placed[-1]) == (events[0], events[-1])
-        called = [event for event in events if "later" in graph.nodes[event.node].facts]
-        return advanced if is_told or advanced or len(set(called)) == len(called) else None
-    return _advanced(graph, events)
+    if len(placed) == len(events):
+        return _advanced(graph, events)
+    advanced, is_unknown = set(_advanced(graph, placed)), False
+    done: set[int] = set()
+    for event in events:
+        node = graph.nodes[event.node]
+        if "later" in node.facts and event.node in done:
+            is_unknown |= not graph.is_generated(node)
+            advanced.update(node.loops[-1:] if graph.is_generated(node) else ())
+        done.add(event.node)
+    is_told = placed and (placed[0], placed[-1]) == (events[0], events[-1])
+    return frozenset(advanced) if advanced or is_told or not is_unknown else None
 
 
 def _advanced(graph: FlowGraph, events: Sequence[OwnEvent]) -> frozenset[int]:

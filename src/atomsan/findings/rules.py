@@ -282,7 +282,7 @@ class Rules:
             return HANDED_OUT if any(map(facts.gets, turn.ends)) else ACROSS
         if facts.is_phase(turn, self._graphs):
             return PHASES
-        if facts.appends(turn) and not self._is_read_in_pairs(turn):
+        if facts.appends(turn, is_written=self._is_written(turn)) and not self._is_read_in_pairs(turn):
             return APPENDS
         if all(map(facts.gets, turn.ends)) and not facts.is_pair(unit.graph, unit.first, unit.last):
             return ONE_BY_ONE
@@ -379,6 +379,11 @@ class Rules:
             or place is None
             or any(graph.nodes[node].kind in LEAVING for node in graph.reached(place.node, explicit=True))
         )
+
+    def _is_written(self, turn: Turn) -> bool:
+        """Whether the unit writes the location of its first access once more before the last one."""
+        between = self._around.between.get(turn.pair)
+        return between is not None and any(row[:2] == (Op.WRITE, turn.leaves.target) for row in between.rows())
 
     def _is_borrowed(self, turn: Turn) -> bool:
         """Whether the unit took something out of the container between its look and what it puts in."""

@@ -350,6 +350,10 @@ class FlowGraph:
         reached = (self.nodes[one] for one in self.reached(node))
         return any((one.kind in EFFECTS or one.facts.get("name") in _CALLING) and not one.passes_on for one in reached)
 
+    def is_statement(self, node: Node) -> bool:
+        """Whether a call is what a `match` statement does by itself."""
+        return node.facts.get("name") == "match" and self.statements[node.statement][3] == "Match"
+
     def is_generated(self, node: Node) -> bool:
         """Whether a node is done anew in each step of a comprehension or a generator expression."""
         return bool(node.loops) and self.statements[self.loops[node.loops[-1]][1]][3] not in _LOOPS

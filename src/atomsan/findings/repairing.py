@@ -494,6 +494,8 @@ class Repairs:
             name = str(node.facts.get("name", ""))
             if node.kind != "call" or node.passes_on or name in known or not name.isidentifier():
                 continue
+            if case.unit.graph.is_statement(node):
+                continue
             is_end = number in (case.unit.first, case.unit.last)
             if is_end and not self._is_given_in(Place(case.function, number), name):
                 continue

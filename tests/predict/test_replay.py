@@ -461,3 +461,41 @@ def test_step_behind_a_check_that_would_refuse_is_not_reached(tmp_path: Path, lo
 def test_step_behind_a_look_that_refuses_nothing_is_reached(tmp_path: Path, look: str) -> None:
     code = REFUSING.format(look=look, refuse="print(n)")
     assert predicted(tmp_path, code, "filling, work").findings
+
+
+# ---- one function that is called with other arguments: each call is other code
+
+CLAIM = """
+box.state = "waiting"
+
+def move(old, new):
+    with box.lock:
+        if box.state == old:
+            box.state = new
+            return True
+    return False
+
+def run():
+    {}
+"""
+IN_TWO_CALLS = """if move("waiting", "running"):
+        box.n = box.n + 1
+        move("running", "done")"""
+IN_A_LOOP = """for old, new in (("waiting", "running"), ("running", "done")):
+        if not move(old, new):
+            return
+        box.n = box.n + 1"""
+
+
+@pytest.mark.parametrize("steps", [IN_TWO_CALLS, IN_A_LOOP])
+def test_what_another_call_of_the_same_function_did_is_no_evidence(tmp_path: Path, steps: str) -> None:
+    assert predicted(tmp_path, CLAIM.format(steps), "run, run").findings == []
+
+
+@pytest.mark.parametrize("steps", [IN_TWO_CALLS, IN_A_LOOP])
+def test_claim_that_is_looked_at_before_the_lock_is_taken_is_a_finding(tmp_path: Path, steps: str) -> None:
+    code = CLAIM.format(steps).replace(
+        "    with box.lock:\n        if box.state == old:\n            box.state = new\n            return True",
+        "    if box.state == old:\n        with box.lock:\n            box.state = new\n        return True",
+    )
+    assert predicted(tmp_path, code, "run, run").findings

@@ -183,7 +183,7 @@ class Repairs:
         if not unit.common_loops:
             return frozenset()
         events = self._around.own_events(pair, unit.activation, self._graphs)
-        return frozenset() if events is None else advanced_loops(unit.graph, events)
+        return (advanced_loops(unit.graph, events) if events is not None else None) or frozenset()
 
     def _nodes_beside(self, unit: Unit, accesses: Sequence[Access]) -> Iterator[int]:
         """The nodes of the same data in the unit's own code: a check before the first access belongs to it."""
@@ -498,6 +498,8 @@ class Repairs:
         for number, node in enumerate(case.unit.graph.nodes):
             name = str(node.facts.get("name", ""))
             if node.kind != "call" or node.passes_on or name in known or not name.isidentifier():
+                continue
+            if case.unit.graph.is_statement(node):
                 continue
             is_end = number in (case.unit.first, case.unit.last)
             if is_end and not self._is_given_in(Place(case.function, number), name):

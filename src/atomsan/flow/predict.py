@@ -30,6 +30,7 @@ from atomsan.predictors.stand_ins import stand_ins
 from atomsan.predictors.witnesses import Prediction, predictions, races
 from atomsan.trace.events import NO_SITE
 from atomsan.trace.monitor import OUT_OF_TIME, Monitor, Progress, silent
+from atomsan.trace.regions import WITHIN_FUNCTION
 
 if TYPE_CHECKING:
     import os
@@ -46,6 +47,9 @@ if TYPE_CHECKING:
     from atomsan.trace.events import Batch
 
 STATUS: Status = "predicted"
+
+# Regions of the code of a function that was called before them: an entry function with loops is no region itself.
+_PARTS_OF_CALLS = WITHIN_FUNCTION | {"loop"}
 
 
 def predict(
@@ -208,6 +212,8 @@ class _Predict:
         if prediction.stand_in is None:
             return found
         acting, done_by, parting = prediction.stand_in
+        if any(change.event == parting.change.event for change in prediction.changes):
+            return replace(found, parting=parting)  # it would read another value again
         told = (
             f"In this run {self.names.thread(acting)} came later and went another way; "
             f"in this order it finds what {self.names.thread(done_by)} found, and does the same."
@@ -306,7 +312,10 @@ def _analyse(state: _Predict) -> RunAnalysis:
     )
     state.source = source
     if source.meta.recorded:
-        state.history = history = History(state.sharing.locations)
+        regions = source.symbols.regions
+        state.history = history = History(
+            state.sharing.locations, lambda region: regions.get(region, "origin") not in _PARTS_OF_CALLS
+        )
 
         def feed(batch: FlatBatch) -> None:
             history.feed(batch)

@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from atomsan.predictors.engines._contexts import ContextReader
 from atomsan.trace.events import Op
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from numpy.typing import NDArray
@@ -35,12 +37,13 @@ MOST_FOLLOWING = 256
 
 
 class Seen(NamedTuple):
-    """A read of the run: the location, the write that it saw, where that stands, and the read's own event."""
+    """A read of the run: the location, the write that it saw, where that stands, the read's own event, its context."""
 
     location: int
     write: int
     write_site: int
     event: int
+    context: int
 
 
 class Done(NamedTuple):
@@ -62,13 +65,21 @@ class _Writes(NamedTuple):
 
 
 class History:
-    """One pass. Feed it the flattened batches of a trace; `shared` says which locations count."""
+    """One pass. Feed it the flattened batches of a trace; `shared` says which locations count.
 
-    def __init__(self, shared: NDArray[np.bool_]) -> None:
+    `is_call` says of a region whether it is a call, and not part of one as a lock block is.
+    """
+
+    def __init__(self, shared: NDArray[np.bool_], is_call: Callable[[int], bool] = lambda region: True) -> None:
         self._shared = shared
+        self._is_call = is_call
+        self._calls = np.empty(0, np.uint8)
+        """By region, as far as they are known."""
         self._parts: list[tuple[NDArray[Any], ...]] = []
         self._ends: list[tuple[NDArray[Any], NDArray[Any]]] = []
         self._takes: list[NDArray[Any]] = []
+        self._contexts: list[tuple[NDArray[Any], NDArray[Any]]] = []
+        self._context_reader = ContextReader()
         self._room = MOST_ACCESSES
         self._reads: dict[int, list[Seen]] = {}
         self._following: dict[int, Path] = {}
@@ -79,11 +90,29 @@ class History:
         accesses = np.flatnonzero(batch.op <= Op.WRITE)
         accesses = accesses[self._shared[batch.target[accesses]]][: self._room]
         self._room -= len(accesses)
+        contexts, begins = self._context_reader.contexts(
+            batch.first,
+            batch.thread,
+            batch.op,
+            batch.original,
+            batch.target,
+            batch.site,
+            batch.threads,
+            self._shared.view(np.uint8),
+            self._calls_up_to(batch.regions),
+        )
+        self._contexts.append((contexts[: len(accesses)], begins[: len(accesses)]))
         columns = (batch.thread, batch.op, batch.target, batch.site)
         self._parts.append((accesses + batch.first, *(column[accesses] for column in columns)))
         ends = np.flatnonzero(batch.op == Op.END)
         self._ends.append((ends + batch.first, batch.thread[ends]))
         self._takes.append(_before_takes(batch) + batch.first)
+
+    def _calls_up_to(self, regions: int) -> NDArray[np.uint8]:
+        if len(self._calls) < regions:
+            more = [self._is_call(region) for region in range(len(self._calls), regions)]
+            self._calls = np.concatenate((self._calls, np.array(more, np.uint8)))
+        return self._calls
 
     def is_take(self, event: int) -> bool:
         """Whether an access takes an item that was handed over."""
@@ -183,14 +212,46 @@ class History:
         events, _, _, targets, _ = self._columns
         location, event = int(targets[row]), int(events[row])
         write = self.write_before(location, event)
-        return Seen(location, write, self.write_site(location, write), event)
+        return Seen(location, write, self.write_site(location, write), event, int(self._all_contexts[0][row]))
+
+    def context(self, event: int) -> int:
+        """By which calls inside of its transaction the code of an access was come to: equal for equal calls."""
+        return int(self._all_contexts[0][self._row(event)])
+
+    def is_one_call(self, event: int, later: int) -> bool:
+        """Whether two accesses of a thread are done by one call of a function."""
+        begins = self._all_contexts[1]
+        return bool(begins[self._row(event)] == begins[self._row(later)])
+
+    def turn(self, event: int) -> int:
+        """How often a thread had done an access at that place before, in the same transaction."""
+        row = self._row(event)
+        thread, site = (int(self._columns[at][row]) for at in (1, 4))
+        rows, sites = self._by_site
+        alike = rows[np.searchsorted(sites, site) : np.searchsorted(sites, site, side="right")]
+        events = self._columns[0][alike]
+        begun = np.searchsorted(events, self._end_before(thread, event), side="right")
+        until = np.searchsorted(events, event)
+        return int(np.count_nonzero(self._columns[1][alike[begun:until]] == thread))
 
     def _end_after(self, thread: int, event: int) -> int:
         ends = self._transaction_ends.get(thread)
         at = 0 if ends is None else int(np.searchsorted(ends, event))
         return int(ends[at]) if ends is not None and at < len(ends) else event + 1
 
+    def _end_before(self, thread: int, event: int) -> int:
+        """The end of the thread's transaction before the one that an event is in; -1 if there is none."""
+        ends = self._transaction_ends.get(thread)
+        at = 0 if ends is None else int(np.searchsorted(ends, event))
+        return int(ends[at - 1]) if ends is not None and at else -1
+
     # ---- indexes, made when they are asked for
+
+    @cached_property
+    def _all_contexts(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Of all accesses: the contexts, and the begins of the calls."""
+        contexts, begins = zip(*self._contexts, strict=True)
+        return np.concatenate(contexts), np.concatenate(begins)
 
     @cached_property
     def _columns(self) -> tuple[NDArray[Any], ...]:

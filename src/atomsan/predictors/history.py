@@ -6,6 +6,8 @@ another way. The run itself says what the code does then, where it read that val
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -28,6 +30,8 @@ MOST_ACCESSES = 1 << 23
 MOST_READS = 256
 # So many accesses after a write are looked at, to see what came of it.
 MOST_LOOKS = 1 << 10
+# So many times that a thread asked who it is are looked at, the last ones before a step.
+MOST_SELVES = 64
 # So many accesses after a read are compared.
 MOST_FOLLOWING = 256
 
@@ -53,10 +57,16 @@ Path = tuple[Done, ...]
 
 
 class History:
-    """One pass. Feed it the flattened batches of a trace; `shared` says which locations count."""
+    """One pass. Feed it the flattened batches of a trace; `shared` says which locations count.
 
-    def __init__(self, shared: NDArray[np.bool_]) -> None:
+    `selves`: the locations that stand for what a thread has of its own.
+    """
+
+    def __init__(self, shared: NDArray[np.bool_], selves: Sequence[int] = ()) -> None:
         self._shared = shared
+        self._selves = np.array(selves, np.uint32)
+        self._asked: dict[int, list[tuple[int, int]]] = {}
+        """By thread: when and where it read such."""
         self._parts: list[tuple[NDArray[Any], ...]] = []
         self._ends: list[tuple[NDArray[Any], NDArray[Any]]] = []
         self._takes: list[NDArray[Any]] = []
@@ -71,9 +81,22 @@ class History:
         self._room -= len(accesses)
         columns = (batch.thread, batch.op, batch.target, batch.site)
         self._parts.append((accesses + batch.first, *(column[accesses] for column in columns)))
+        if len(self._selves):
+            self._note_selves(batch)
         ends = np.flatnonzero(batch.op == Op.END)
         self._ends.append((ends + batch.first, batch.thread[ends]))
         self._takes.append(_before_takes(batch) + batch.first)
+
+    def _note_selves(self, batch: FlatBatch) -> None:
+        rows = np.flatnonzero((batch.op == Op.READ) & np.isin(batch.target, self._selves))
+        for row in rows.tolist():
+            asked = self._asked.setdefault(int(batch.thread[row]), [])
+            asked.append((batch.first + row, int(batch.site[row])))
+
+    def selves_before(self, event: int) -> list[tuple[int, int]]:
+        """The last reads of what a thread has of its own, by the thread of an access before it: events and sites."""
+        asked = self._asked.get(self.thread_of(event), [])
+        return asked[: bisect_left(asked, (event, 0))][-MOST_SELVES:]
 
     def is_take(self, event: int) -> bool:
         """Whether an access takes an item that was handed over."""

@@ -64,6 +64,11 @@ FORMS = {
     "from threading import current_thread\ncurrent_thread() is not o.p.x": "from threading import current_thread\n"
     "current_thread() is not load_attr[o].p.x",
     "o.x == o.get_ident()": "load_attr[o].x == load_attr[o].get_ident()",
+    "import threading\nf(threading.get_ident())": "import threading\nf(identity[threading.get_ident()])",
+    "from threading import current_thread\nf(current_thread().name)": (
+        "from threading import current_thread\nf(load_attr[identity[current_thread()]].name)"
+    ),
+    "import asyncio\nf(asyncio.current_task())": "import asyncio\nf(asyncio.current_task())",
     # methods
     "o.append(1)": "method[o].append(1)",
     "o.pop()": "method[o].pop()",

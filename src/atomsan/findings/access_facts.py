@@ -26,6 +26,7 @@ STRUCTURE = "<structure>"
 QUEUE = "<queue>"
 PICKED_QUEUE = "<items>"  # of a queue that does not give its items in the order in which it got them
 STATE = "<state>"  # of an event, a future, a lock or a thread
+SELF = "<self>"  # who a thread is, and what it has for itself
 ANY_KEY = "<any key>"
 ELEMENT = "[...]"
 GATHERING = frozenset({STRUCTURE, QUEUE, PICKED_QUEUE})

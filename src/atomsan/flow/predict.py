@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
-from itertools import chain
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any
 
 from atomsan.checkers.flattening import Flattening
@@ -78,7 +78,7 @@ def predict(
             raise InputError(f"unknown method {name!r}: it is one of {', '.join(PREDICTORS)}")
     if unknown := [name for name in unordered if name not in ORDERS]:
         raise InputError(f"unknown order {unknown[0]!r}: it is one of {', '.join(ORDERS)}")
-    opened = TraceInput(trace, spec, split_all=split_at_waits, lenient=lenient, format=format)
+    opened = TraceInput(trace, spec, split_all=split_at_waits, with_jobs=True, lenient=lenient, format=format)
     if not opened.is_repeatable:
         opened = opened.in_memory()
     state = _Predict(
@@ -180,7 +180,8 @@ class _Predict:
         def gathers(location: int) -> bool:
             return locations.get(location, "field") in GATHERING
 
-        return Replay(self.history, influence_of(self.main.symbols), gives, is_queue, gathers)
+        worker = self.main.jobs.worker if self.main.jobs else int
+        return Replay(self.history, influence_of(self.main.symbols), gives, is_queue, gathers, worker)
 
     @cached_property
     def found(self) -> list[Finding]:
@@ -204,7 +205,20 @@ class _Predict:
     def _with_order(self, finding: Finding, prediction: Prediction) -> Finding:
         """With the interleaving that it is of."""
         steps, left_out = prediction.interleaving()
-        return replace(finding, interleaving=self.names.ordered(steps), left_out=left_out)
+        told = self._told_of_jobs({step.thread for step in prediction.witness.steps})
+        explanation = (*finding.explanation, *told)
+        return replace(finding, interleaving=self.names.ordered(steps), left_out=left_out, explanation=explanation)
+
+    def _told_of_jobs(self, threads: Collection[int]) -> list[str]:
+        """Of threads that are jobs of one thread in the run."""
+        jobs = self.main.jobs
+        workers = sorted(jobs.worker(thread) for thread in threads) if jobs else []
+        return [
+            f"In this run {self.names.thread(worker)} did both, one job after the other; "
+            "another thread of the pool could have done one of them."
+            for worker, following in pairwise(workers)
+            if worker == following
+        ]
 
     def _with_doubts(self, finding: Finding, prediction: Prediction) -> Finding:
         """With what is not as it was in the run."""
@@ -308,13 +322,16 @@ def _analyse(state: _Predict) -> RunAnalysis:
         posted=source.symbols.posted,
         publication=Publication(source.symbols, state.orders) if source.meta.recorded else None,
         spins=state.spinning.spins if state.spinning else NO_SPINS,
+        jobs=source.jobs,
         tick=state.tick,
     )
     state.source = source
     if source.meta.recorded:
         regions = source.symbols.regions
         state.history = history = History(
-            state.sharing.locations, lambda region: regions.get(region, "origin") not in _PARTS_OF_CALLS
+            state.sharing.locations,
+            lambda region: regions.get(region, "origin") not in _PARTS_OF_CALLS,
+            _selves(source),
         )
 
         def feed(batch: FlatBatch) -> None:
@@ -326,6 +343,14 @@ def _analyse(state: _Predict) -> RunAnalysis:
     state.transactions = analysis.reader.transactions
     state.seconds = time.monotonic() - start
     return analysis
+
+
+def _selves(source: OpenedTrace) -> list[int]:
+    """The locations that stand for what a thread has of its own, if jobs of pools are threads."""
+    from atomsan.findings.access_facts import SELF
+
+    fields = source.symbols.locations.columns.get("field", []) if source.jobs else []
+    return [location for location, field in enumerate(fields) if field == SELF]
 
 
 def _answer(state: _Predict) -> dict[str, Answer]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, BinaryIO, cast
 from atomsan.findings.report import TraceFacts
 from atomsan.source.spec import Specification, read_spec
 from atomsan.trace.events import BATCH_EVENTS, Batch
+from atomsan.trace.jobs import with_jobs
 from atomsan.trace.reading import open_trace
 from atomsan.trace.regions import AtomicRegionSource
 from atomsan.trace.trace import Trace
@@ -18,6 +19,7 @@ from atomsan.trace.validation import ValidatedSource
 if TYPE_CHECKING:
     from atomsan.errors import Place
     from atomsan.trace.byte_input import PathOrStream
+    from atomsan.trace.jobs import JobSource
     from atomsan.trace.monitor import Monitor
     from atomsan.types import EventSource, Reopenable
 
@@ -35,7 +37,7 @@ def specification_of(spec: Specification | str | os.PathLike[str] | None) -> Spe
 
 
 class TraceInput:
-    """A trace of any kind, under a specification."""
+    """A trace of any kind, under a specification. `with_jobs`: jobs of pools are threads of their own there."""
 
     def __init__(
         self,
@@ -43,10 +45,12 @@ class TraceInput:
         spec: Specification | str | os.PathLike[str] | None = None,
         *,
         split_all: bool = False,
+        with_jobs: bool = False,
         lenient: bool = False,
         format: str | None = None,
     ) -> None:
         self._trace = trace
+        self._with_jobs = with_jobs
         self.spec = specification_of(spec)
         self._split_all = split_all
         self._lenient = lenient
@@ -60,15 +64,24 @@ class TraceInput:
 
     def under(self, default: str) -> TraceInput:
         """The same, with another default of the specification."""
-        spec = replace(self.spec, default=default)
-        return TraceInput(self._trace, spec, split_all=self._split_all, lenient=self._lenient, format=self._format)
+        return self._changed(self._trace, replace(self.spec, default=default))
 
     def in_memory(self) -> TraceInput:
         """The same, read once and kept, so that it can be read again."""
         kept = self._trace
         if not hasattr(kept, "batches"):
             kept = open_trace(cast("PathOrStream", kept), format=self._format, lenient=self._lenient)
-        return TraceInput(Trace.from_source(cast("EventSource", kept)), self.spec, split_all=self._split_all)
+        return self._changed(Trace.from_source(cast("EventSource", kept)), self.spec)
+
+    def _changed(self, trace: AnyTrace, spec: Specification) -> TraceInput:
+        return TraceInput(
+            trace,
+            spec,
+            split_all=self._split_all,
+            with_jobs=self._with_jobs,
+            lenient=self._lenient,
+            format=self._format,
+        )
 
     def open(self, batch_events: int = BATCH_EVENTS) -> OpenedTrace:
         if hasattr(self._trace, "reopened"):
@@ -77,16 +90,20 @@ class TraceInput:
             source = cast("EventSource", self._trace)
         else:
             source = open_trace(self._trace, format=self._format, lenient=self._lenient, batch_events=batch_events)
-        return OpenedTrace(
-            source, AtomicRegionSource(source, self.spec.is_atomic, split_all=self._split_all), batch_events
-        )
+        jobs = with_jobs(source) if self._with_jobs else None
+        regions = AtomicRegionSource(jobs or source, self.spec.is_atomic, split_all=self._split_all)
+        return OpenedTrace(source, regions, batch_events, jobs)
 
 
 class OpenedTrace:
     """A source on its way to the checkers: its batches are cut where they are large."""
 
-    def __init__(self, original: EventSource, source: AtomicRegionSource, batch_events: int) -> None:
+    def __init__(
+        self, original: EventSource, source: AtomicRegionSource, batch_events: int, jobs: JobSource | None = None
+    ) -> None:
         self._original = original
+        self.jobs = jobs
+        """What knows of the threads that are jobs of others."""
         self._source = source
         self.batch_events = batch_events
         """The largest batch. It decides how far beyond the last event of interest a trace is read, and validated."""
@@ -131,7 +148,7 @@ class OpenedTrace:
         return TraceFacts(
             source=self.meta.source,
             events=self.events,
-            threads=len(symbols.threads),
+            threads=self.jobs.workers if self.jobs else len(symbols.threads),
             locks=len(symbols.locks),
             variables=len(symbols.locations),
             transactions=transactions,

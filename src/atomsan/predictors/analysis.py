@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from atomsan.predictors.lock_order import Wait
     from atomsan.predictors.publication import Publication
     from atomsan.predictors.spinning import Spins
+    from atomsan.trace.jobs import JobSource
 
 
 @dataclass
@@ -57,9 +58,11 @@ class RunAnalysis:
         posted: Callable[[int], int] = lambda handover: handover,
         publication: Publication | None = None,
         spins: Spins = NO_SPINS,
+        jobs: JobSource | None = None,
         tick: Callable[[], None] = lambda: None,
     ) -> None:
         self._tick = tick
+        self._jobs = jobs
         self._may_wait = may_wait
         self.order = Order(with_handovers=with_handovers, posted=posted)
         self.locks = LockOrder(self.order, tick)
@@ -73,6 +76,7 @@ class RunAnalysis:
             lambda handover: posted(handover) != handover,
             publication,
             spins,
+            jobs,
         )
         self._undecided = False
         """Whether a pair was too much to decide."""
@@ -132,6 +136,8 @@ class RunAnalysis:
             return "locks are not released in the reverse order of their acquires"
         if not all(map(self._may_wait, self.reader.cut)):
             return "a transaction waits for other threads, or starts or wakes them, and so is no single step"
+        if self._jobs and self._jobs.is_shared:
+            return "there are too many jobs of pools to take each for a thread of its own"
         if self.reader.is_shortened:
             return "a transaction lets others go on more than 64 times, and was not looked at as a whole"
         return None

@@ -17,7 +17,7 @@ from atomsan.predictors.engines._contexts import ContextReader
 from atomsan.trace.events import Op
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from typing import Any
 
     from numpy.typing import NDArray
@@ -32,6 +32,8 @@ MOST_ACCESSES = 1 << 23
 MOST_READS = 256
 # So many accesses after a write are looked at, to see what came of it.
 MOST_LOOKS = 1 << 10
+# So many times that a thread asked who it is are looked at, the last ones before a step.
+MOST_SELVES = 64
 # So many accesses after a read are compared.
 MOST_FOLLOWING = 256
 
@@ -67,11 +69,20 @@ class _Writes(NamedTuple):
 class History:
     """One pass. Feed it the flattened batches of a trace; `shared` says which locations count.
 
-    `is_call` says of a region whether it is a call, and not part of one as a lock block is.
+    `is_call` says of a region whether it is a call, and not part of one as a lock block is. `selves` are the locations
+    that stand for what a thread has of its own.
     """
 
-    def __init__(self, shared: NDArray[np.bool_], is_call: Callable[[int], bool] = lambda region: True) -> None:
+    def __init__(
+        self,
+        shared: NDArray[np.bool_],
+        is_call: Callable[[int], bool] = lambda region: True,
+        selves: Sequence[int] = (),
+    ) -> None:
         self._shared = shared
+        self._selves = np.array(selves, np.uint32)
+        self._asked: dict[int, list[tuple[int, int]]] = {}
+        """By thread: when and where it read such."""
         self._is_call = is_call
         self._calls = np.empty(0, np.uint8)
         """By region, as far as they are known."""
@@ -104,6 +115,8 @@ class History:
         self._contexts.append((contexts[: len(accesses)], begins[: len(accesses)]))
         columns = (batch.thread, batch.op, batch.target, batch.site)
         self._parts.append((accesses + batch.first, *(column[accesses] for column in columns)))
+        if len(self._selves):
+            self._note_selves(batch)
         ends = np.flatnonzero(batch.op == Op.END)
         self._ends.append((ends + batch.first, batch.thread[ends]))
         self._takes.append(_before_takes(batch) + batch.first)
@@ -113,6 +126,17 @@ class History:
             more = [self._is_call(region) for region in range(len(self._calls), regions)]
             self._calls = np.concatenate((self._calls, np.array(more, np.uint8)))
         return self._calls
+
+    def _note_selves(self, batch: FlatBatch) -> None:
+        rows = np.flatnonzero((batch.op == Op.READ) & np.isin(batch.target, self._selves))
+        for row in rows.tolist():
+            asked = self._asked.setdefault(int(batch.thread[row]), [])
+            asked.append((batch.first + row, int(batch.site[row])))
+
+    def selves_before(self, event: int) -> list[tuple[int, int]]:
+        """The last reads of what a thread has of its own, by the thread of an access before it: events and sites."""
+        asked = self._asked.get(self.thread_of(event), [])
+        return asked[: bisect_left(asked, (event, 0))][-MOST_SELVES:]
 
     def is_take(self, event: int) -> bool:
         """Whether an access takes an item that was handed over."""

@@ -2,12 +2,15 @@
 
 A thread's time is divided into *periods* by these events. Of each period it is known how many periods of every other
 thread are over when it begins. Locks make no order here: they may be taken in any.
+
+A job of a pool that is a thread (`trace/jobs.py`) comes after what its worker did before its first job, and whoever
+joins the worker joins it, too.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from atomsan.trace.events import Op
@@ -40,6 +43,24 @@ class Order:
         self._periods: dict[int, list[Known]] = {}
         """By thread: what is known in each of its periods."""
         self._posted: dict[int, Known] = {}
+        self._before_jobs: dict[int, Known] = {}
+        """By thread of a pool: what is over when its first job begins."""
+        self._jobs: dict[int, list[int]] = {}
+        """And its other jobs, each a thread."""
+
+    def begin_jobs(self, worker: int) -> None:
+        """A thread of a pool takes its first job: all that it does from here on are jobs."""
+        periods = self._of(worker)
+        self._before_jobs[worker] = {**periods[-1], worker: len(periods)}
+
+    def begin_job(self, job: int, worker: int) -> None:
+        """A job begins that a thread of a pool did, but another one could have done: before its first event."""
+        _learn(self._of(job)[0], self._before_jobs[worker])
+        self._jobs.setdefault(worker, []).append(job)
+
+    def jobs_of(self, worker: int) -> Sequence[int]:
+        """The threads that are jobs of a thread."""
+        return self._jobs.get(worker, ())
 
     def add(self, thread: int, op: int, target: int, event: int) -> int:
         """The period of the thread that begins after this event."""
@@ -50,9 +71,10 @@ class Order:
         if op == Op.FORK:
             _learn(self._of(target)[0], known)
         elif op == Op.JOIN:
-            child = self._of(target)
-            _learn(known, child[-1])
-            known[target] = len(child)
+            for one in (target, *self.jobs_of(target)):
+                child = self._of(one)
+                _learn(known, child[-1])
+                known[one] = len(child)
         elif op == Op.POST and self._with_handovers:
             _learn(self._posted.setdefault(target, {}), known)
         elif op == Op.TAKE and self._with_handovers:

@@ -16,6 +16,8 @@ What is taken out of a queue rests on what was taken before, and not on what is 
 Other data is as it was when the earlier of the two units began; or when the later one began, without what the earlier
 one wrote. What the thread of the later unit did before that, it did as well, and may have seen what the earlier unit
 wrote. Reads that none of this explains are the answer.
+
+Jobs of a pool that one thread did are taken as done by two: what the later one has from its thread is doubtful, too.
 """
 
 from __future__ import annotations
@@ -97,8 +99,11 @@ class Replay:
         gives: Callable[[int], bool],
         is_queue: Callable[[int], bool] = lambda location: False,
         gathers: Callable[[int], bool] = lambda location: False,
+        worker: Callable[[int], int] = lambda thread: thread,
     ) -> None:
         self._history = history
+        self._worker = worker
+        """The thread of the run that did what a thread does: that of a pool for its jobs (`trace/jobs.py`)."""
         self._is_queue = is_queue
         """Whether a location is the items of a queue: what was put first is taken first."""
         self._influence = influence
@@ -119,7 +124,22 @@ class Replay:
                 best = found
             if not best:
                 break
-        return best or []
+        return [*(best or ()), *self._of_another_worker(mine, others)]
+
+    def _of_another_worker(self, mine: _Side, others: _Side) -> Iterator[Change]:
+        """Of two jobs that one thread did, the later one has to be done by another thread of the pool.
+
+        What it has from the thread itself, by its number or in a `threading.local`, is something else there.
+        """
+        if self._worker(mine.unit.thread) != self._worker(others.unit.thread):
+            return
+        later = max(mine, others, key=lambda side: (side.unit.acts_as is not None, side.unit.events[0]))
+        thread = later.unit.thread
+        for needed in dict.fromkeys(later.needed):
+            step, event = later.shape.steps[needed], later.unit.events[needed]
+            for asked, site in self._history.selves_before(event):
+                if self._influence(site, step.site) != "none":
+                    yield Change(asked, site, thread, event, step.site, is_refuted=False)
 
     def _starts(self, one: Occurrence, other: Occurrence) -> Iterator[_Start]:
         earlier, later = sorted((one, other), key=lambda unit: unit.events[0])

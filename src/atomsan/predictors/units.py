@@ -37,11 +37,14 @@ if TYPE_CHECKING:
     from atomsan.predictors.order import Order
     from atomsan.predictors.publication import Publication
     from atomsan.predictors.spinning import Spins
+    from atomsan.trace.jobs import JobSource
 
 # Of longer runs the sequence of units is not kept: without it, no cycles of more than two can be looked for.
 MOST_IN_SEQUENCE = 1_500
 
 _JOINED = 0x100
+# A hand-over: of what a thread of a pool did before its jobs.
+_JOBS = 0x40000000
 
 
 class UnitStep(NamedTuple):
@@ -214,8 +217,8 @@ class UnitReader:
     `shared` says which locations count, `is_loop` which locks are loops: a loop excludes, as a lock does, but nobody
     waits for it while holding another. Of a recorded program, `is_call` says of a site whether one call of a built-in
     operation is there, which accesses all it does in one step; and `is_ready` of a hand-over whether who took it did
-    not need to wait. `publication` tells what is made where, and `spins` what loops waited for. `tick` is called
-    between the steps of the work.
+    not need to wait. `publication` tells what is made where, `spins` what loops waited for, and `jobs` which
+    threads are jobs of others. `tick` is called between the steps of the work.
     """
 
     def __init__(
@@ -229,7 +232,11 @@ class UnitReader:
         is_ready: Callable[[int], bool] = lambda handover: False,
         publication: Publication | None = None,
         spins: Spins = NO_SPINS,
+        jobs: JobSource | None = None,
     ) -> None:
+        self._jobs = jobs
+        self._begun: set[int] = set()
+        """Threads that took a job."""
         self._shared = shared.view(np.uint8)
         self._loops = _Marks(is_loop)
         self._calls = None if is_call is None else _Marks(is_call)
@@ -308,12 +315,25 @@ class UnitReader:
 
     def _add_order(self, thread: int, op: int, target: int, event: int, is_inside: bool) -> int:
         self._tick()
+        if self._jobs and op == Op.TAKE and thread not in self._begun and self._jobs.is_start(target):
+            self._begin_jobs(thread, self._jobs.worker(thread))
         if is_inside and op != Op.TAKE:
             self._inside.setdefault(thread, []).append(OrderEvent(op, target))
         else:
             self._append_inside(thread)
             self._append(thread, OrderEvent(op, self._order.posted(target) if op == Op.TAKE else target))
+            for job in self._order.jobs_of(target) if op == Op.JOIN else ():
+                self._append(thread, OrderEvent(op, job))
         return self._order.add(thread, op, target, event)
+
+    def _begin_jobs(self, thread: int, worker: int) -> None:
+        """The first job of a thread of a pool lets the others begin, which are threads of their own."""
+        self._begun.add(thread)
+        if thread == worker:
+            self._order.begin_jobs(worker)
+        else:
+            self._order.begin_job(thread, worker)
+        self._append(thread, OrderEvent(Op.POST if thread == worker else Op.TAKE, _JOBS | worker))
 
     def _add_unit(
         self, thread: int, shape: int, first: int, last: int, transaction: int, events: tuple[int, ...]

@@ -27,6 +27,8 @@ _IDENTITIES = frozenset(
         "asyncio.current_task",
     }
 )
+# Those of them that tell the threads of a pool apart.
+_THREAD_IDENTITIES = _IDENTITIES - {"asyncio.current_task"}
 
 
 class ExpressionRewriter(Rewriter):
@@ -282,6 +284,8 @@ class ExpressionRewriter(Rewriter):
                 return self._source_call(node, canonical)
             if canonical == "compile":
                 return self._whole_call(node, canonical)
+            if canonical in _THREAD_IDENTITIES:
+                return probe_nodes.tap(self._probe("identity", node), node)
         if isinstance(node.func, ast.Attribute) and node.func.attr in METHODS:
             receiver = node.func.value
             is_module = isinstance(receiver, ast.Name | ast.Attribute) and self._is_stateless(receiver)

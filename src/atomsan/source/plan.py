@@ -31,6 +31,7 @@ The argument and result of each kind of probe; P is the probe, which is always a
     truth          if P[x]                    logs a read of the structure, returns x
     contains       k in P[c, k]               logs the read of an element, returns c; k is simple
     late_contains  P[k, c]                    logs and does it, returns a bool
+    identity       P[get_ident()]             logs that the code asks which thread it is, returns its argument
     with           with P[x]                  nothing but the site, for the primitive that is entered; returns x
     await          await P[x]                 the same; a task that has ended is joined
     begin          del P[receiver or None]    a region begins. With a `name` it is that of a function whose outermost
@@ -79,7 +80,7 @@ KINDS = (
     *("load_attr", "store_attr", "aug_attr", "item", "aug_item"),
     *("load_name", "store_name", "cells", "load_cell", "store_cell"),
     *("method", "keyed_method", "late_method", "argument", "call"),
-    *("iterate", "unpack", "truth", "contains", "late_contains"),
+    *("iterate", "unpack", "truth", "contains", "late_contains", "identity"),
     *("with", "await", "begin", "end", "suspend", "resume", "span", "drive", "enter", "source"),
 )
 

@@ -14,7 +14,8 @@ from atomsan.trace._names import NameTable
 from atomsan.trace.events import MAX_SYMBOLS, TARGET_KIND, Event, Op, SymbolKind
 
 # The fields of each kind of symbol, with their types. Bundles store these columns under these names.
-# `ready`: of a take that did not need to wait, the number of the hand-over that was posted. `assignment`: where an
+# `ready`: of a take that did not need to wait, the number of the hand-over that was posted. `workers`: of a job that is
+# given to a pool, how many threads that may have. `assignment`: where an
 # augmented assignment reads and writes its target, the number of the region that the statement is. `apart`: 1 for a
 # site in a statement of its own, never inside the right side of an assignment.
 FIELDS: dict[SymbolKind, dict[str, type]] = {
@@ -23,7 +24,7 @@ FIELDS: dict[SymbolKind, dict[str, type]] = {
     "locks": {"kind": str, "reentrant": int},
     "functions": {"summary": str},
     "regions": {"origin": str, "flow": str, "entered": str, "function": int},
-    "handovers": {"ready": int},
+    "handovers": {"ready": int, "workers": int},
     "sites": {
         "file": str,
         "line": int,

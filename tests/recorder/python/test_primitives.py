@@ -530,9 +530,62 @@ with ThreadPoolExecutor(1) as executor:
 """
     lines = logged(program)
     assert [line for line in lines if "future" in line or "entry" in line] == [
-        *("1 post future start", "2 take future start", "2 entry", "2 post future", "1 take future"),
+        # with the number of threads that the pool may have
+        *("1 post future start 1", "2 take future start", "2 entry", "2 post future", "1 take future"),
     ]
     assert lines[-2:] == ["2 exit", "1 join 2"]
+
+
+def test_number_of_threads_is_that_of_the_pool_that_gets_the_job() -> None:
+    program = """
+from concurrent.futures import ThreadPoolExecutor
+class Pool(ThreadPoolExecutor):
+    def submit(self, fn, *args):
+        return super().submit(fn, *args)
+with ThreadPoolExecutor(1) as one, Pool(max_workers=7) as seven:
+    def outer():
+        return one.submit(len, ()).result()
+    first = seven.submit(outer)
+    first.result()
+    second = one.submit(len, ())
+"""
+    starts = [line for line in logged(program) if "post" in line and "start" in line]
+    assert starts == ["1 post first start 7", "2 post ? start 1", "1 post second start 1"]
+
+
+def test_pool_of_threads_hands_over_calls_and_results() -> None:
+    program = """
+from multiprocessing.pool import ThreadPool
+def finish(value):
+    seen.append(value)
+seen = []
+with ThreadPool(2) as pool:
+    result = pool.apply_async(len, ((),), callback=finish)
+    result.get()
+    mapped = pool.map_async(len, [(), ()], chunksize=1)
+    mapped.wait()
+    items = pool.imap(len, [()])
+    next(items)
+"""
+    lines = logged(program)
+    of_result = [line.partition(" ")[2] for line in lines if " result" in line]
+    assert of_result[:5] == ["post result start 2", "take result start", "post result", "take result", "post result"]
+    assert set(of_result[5:]) == {"take result"}
+    mapped = [line.partition(" ")[2] for line in lines if " mapped" in line]
+    assert mapped.count("take mapped start") == 2
+    assert mapped.count("post mapped") == 3  # by each job, and when the whole is there
+    assert [line for line in lines if "post items" in line and "start" not in line]
+    assert lines[[place for place, line in enumerate(lines) if "post items" in line][-1] :].count("1 take items") == 1
+
+
+def test_pool_of_processes_is_not_a_pool_of_threads() -> None:
+    program = """
+import multiprocessing
+with multiprocessing.get_context("fork").Pool(2) as pool:
+    result = pool.apply_async(len, ((),))
+    result.get()
+"""
+    assert not [line for line in logged(program) if "post" in line or "take" in line]
 
 
 def test_exception_is_a_result_and_timeout_is_not() -> None:

@@ -13,13 +13,13 @@ from libc.stdlib cimport free
 from libc.string cimport memcpy
 
 from atomsan.recorder.log._raw cimport KEY_FIELD, KEY_HASH, KEY_INDEX, KEY_NUMBER, KEY_STRUCTURE, KEY_WHOLE
-from atomsan.recorder.log._rows cimport FIELD_BY_HASH, KEY_IDENTITY, NONE, PART_ITEMS, PART_STATE, NewObject
+from atomsan.recorder.log._rows cimport FIELD_BY_HASH, KEY_IDENTITY, NONE, PART_ITEMS, PART_SELF, PART_STATE, NewObject
 from atomsan.trace._hashing cimport Map, MapEntry, fibonacci, free_map, map_find, map_has_room
 from atomsan.trace._memory cimport ensure_room, out_of_memory
 from atomsan.trace._names cimport NameTable, long_hash
 
 # A primitive of which nothing else is known, by its OF_... in `_raw.h`.
-cdef tuple PRIMITIVES = ("event", "future", "queue", "semaphore", "barrier", "thread", "queue", "lock")
+cdef tuple PRIMITIVES = ("event", "future", "queue", "semaphore", "barrier", "thread", "queue", "lock", "thread")
 
 # How an object is called.
 cdef enum:
@@ -275,7 +275,9 @@ cdef class LocationNamer:
             # `A.x (A #1)`: the number makes it the only one, and nothing else has a name of this form
             is_unique = owner.form == NUMBERED and is_identifier and self.class_is_plain[owner.what]
         else:
-            if kind == KEY_STRUCTURE and part == PART_STATE:
+            if kind == KEY_STRUCTURE and part == PART_SELF:
+                raw, field = b" (itself)", "<self>"
+            elif kind == KEY_STRUCTURE and part == PART_STATE:
                 raw, field = b" (state)", "<state>"
             elif kind == KEY_STRUCTURE and part:
                 raw, field = b" (items)", "<queue>" if part == PART_ITEMS else "<items>"

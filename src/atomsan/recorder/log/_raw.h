@@ -96,7 +96,7 @@ enum {
     HAND_PLAIN = 0,     /* one hand-over for the object: Event, Condition (posts only), queue joins, futures */
     HAND_ITEM = 1,      /* key: address of an item of a queue. A take gets the oldest post of the same item */
     HAND_PERMIT = 2,    /* a semaphore: the n-th acquire takes the (n - permits)-th release */
-    HAND_START = 3,     /* of a future: handed to a worker; HAND_PLAIN is its result */
+    HAND_START = 3,     /* of a future: handed to a worker; HAND_PLAIN is its result. Of a post, key: the most workers */
     HAND_NOTHING = 4    /* takes only: a wait has ended without a hand-over. There was something to wait for and others
                          * could act, so regions are split here; nobody posts it, so it orders nothing.
                          * key: what was waited for, see OF_... */
@@ -111,7 +111,8 @@ enum {
     OF_BARRIER = 4,
     OF_THREAD = 5,
     OF_ROOM = 6,        /* a put that had to wait for room in its queue, and got it */
-    OF_LOCK = 7         /* not waited for: with FLAG_STATE */
+    OF_LOCK = 7,        /* not waited for: with FLAG_STATE */
+    OF_SELF = 8         /* the same: who a thread is, and what it has for itself (threading.local); object: of ours */
 };
 
 /* Flags. */

@@ -16,8 +16,8 @@ from libc.string cimport memcpy, memset
 
 from atomsan.recorder.log._raw cimport *
 from atomsan.recorder.log._rows cimport (
-    FIELD_BY_HASH, KEY_IDENTITY, NONE, PART_ITEMS, PART_PICKED, PART_STATE, NewHand, NewLocation, NewObject, NewPair,
-    NewPrimitive,
+    FIELD_BY_HASH, KEY_IDENTITY, NONE, PART_ITEMS, PART_PICKED, PART_SELF, PART_STATE, NewHand, NewLocation, NewObject,
+    NewPair, NewPrimitive,
 )
 from atomsan.trace cimport _hashing
 from atomsan.trace._links cimport put_first, take_out

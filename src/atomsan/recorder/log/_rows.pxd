@@ -17,6 +17,7 @@ cdef enum:
     PART_ITEMS = 1        # of a queue
     PART_PICKED = 2       # of a queue that picks what comes out first
     PART_STATE = 3
+    PART_SELF = 4         # of a thread: who it is, and what it has for itself
 
 cdef struct NewLocation:
     uint64_t key

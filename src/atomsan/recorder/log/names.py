@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from atomsan.recorder.log.definitions import Definitions
     from atomsan.trace.symbols import Symbols, SymbolTable
 
-# What stands behind the name of a condition, which is that of its lock, and of what ran out.
-NOTIFICATION, RAN_OUT, READY = " notification", " (ran out)", " (ready)"
+# What stands behind the name of a condition, which is that of its lock, of what ran out, and of jobs of a pool.
+NOTIFICATION, RAN_OUT, READY, START = " notification", " (ran out)", " (ready)", " start"
 
 # What a hand-over is of, by its number in `resolver/symbols.pxi`: the kind of primitive that has such, where no
 # definition says, and what stands behind its name.
 _HANDS = (
     ("event", ""),
-    ("future", " start"),
+    ("future", START),
     ("queue", " item {}"),
     ("semaphore", " permit {}"),
     ("barrier", " phase {}"),
@@ -104,7 +104,9 @@ class SymbolNames:
                 name = self._unique("labels", label.removesuffix(NOTIFICATION) + behind)
             else:
                 name = label + behind.format(count)
-            self.symbols.handovers.names.add(name)
+            number = self.symbols.handovers.names.add(name)
+            if behind == START and count:
+                self.symbols.handovers.set(number, "workers", count)
         for number in new["regions"].tolist():
             self._add_region(number)
         for number, assignment in new["sites"].tolist():

@@ -26,9 +26,9 @@ from libc.string cimport memset
 from atomsan.recorder.python cimport _log
 from atomsan.recorder.python._writer cimport RAW_WHAT, RAW_WORD, State, Thread, put, put_access
 from atomsan.recorder.log._raw cimport (
-    FLAG_AUGMENTED, FLAG_CALLED_BACK, FLAG_CLASS, FLAG_KNOWN, FLAG_LOOPS, FLAG_RESUMED,
+    FLAG_AUGMENTED, FLAG_CALLED_BACK, FLAG_CLASS, FLAG_KNOWN, FLAG_LOOPS, FLAG_RESUMED, FLAG_STATE,
     KEY_ELEMENTS, KEY_FIELD, KEY_HASH, KEY_INDEX, KEY_NUMBER,
-    KEY_OBJECT, KEY_STRUCTURE, KEY_WHOLE, RAW_ALIAS, RAW_BEGIN, RAW_END, RAW_FIELD, RAW_HOLDS, RAW_READ, RAW_WRITE,
+    KEY_OBJECT, KEY_STRUCTURE, KEY_WHOLE, OF_SELF, RAW_ALIAS, RAW_BEGIN, RAW_END, RAW_FIELD, RAW_HOLDS, RAW_READ, RAW_WRITE,
 )
 from atomsan.recorder.python import key_types
 from atomsan.source.effects import CALLS, DONE_BY, EFFECTS
@@ -326,6 +326,7 @@ cdef enum:
     CLASS = 6            # the object is a class
     CONTAINER = 7        # has elements; `shape` says how they are named
     HOLDER = 8           # as FIELD, and an atomic set goes through it: what it holds is logged
+    LOCAL = 9            # threading.local: each thread has others
 
 cdef enum:
     SEQUENCE = 1     # by place
@@ -489,6 +490,7 @@ cdef ready_types():
     ready_one("truth", 0, unpack, NULL, inert_tap, NULL)
     ready_one("contains", 0, contains, NULL, inert_pair, NULL)
     ready_one("late_contains", 0, late_contains, NULL, inert_contains, NULL)
+    ready_one("identity", 0, identity, NULL, inert_tap, NULL)
     ready_one("with", 0, at_site, NULL, inert_tap, NULL)
     ready_one("await", 0, at_await, NULL, inert_tap, NULL)
     ready_one("begin", 0, NULL, fast_begin, NULL, inert_mark)

@@ -141,6 +141,7 @@ cdef extern from *:
     static __thread unsigned long atomsan_waits;    /* how often it has waited at a condition, whosoever */
     static __thread PyObject *atomsan_waker;        /* the future that woke the running step, if that took nothing */
     static __thread int atomsan_taken;              /* how many the last `done` marker took */
+    static __thread long atomsan_workers;           /* most threads of the pool that a job is being given to; 0: no pool */
 
     /* Handles an uncaught exception of a thread of `_thread` as the interpreter does. Up to 3.12 it shows the
      * hook the function that was started, which would be our stand-in; from 3.13 on only its repr. */
@@ -169,6 +170,7 @@ cdef extern from *:
     unsigned long waits "atomsan_waits"
     PyObject *empty_waker "atomsan_waker"
     int last_taken "atomsan_taken"
+    long workers "atomsan_workers"
 
 cdef enum:
     GET_ANY, GET_WAITING, GET_NO_WAIT
@@ -298,6 +300,8 @@ cdef void _name_all():
     _name_hook("future_result", future_result)
     _name_hook("future_add_callback", future_add_callback)
     _name_hook("futures_wait", futures_wait)
+    _name_hook("pool_submit", pool_submit)
+    _name_hook("pool_result_init", pool_result_init)
     _name_hook("work_init", work_init)
     _name_hook("work_run", work_run)
     _name_hook("create_task", create_task)
@@ -321,6 +325,14 @@ cdef void _name_all():
     _name_hook("loop_event_set", loop_event_set)
     _name_hook("loop_condition_notify", loop_condition_notify)
     _name_hook("loop_semaphore_release", loop_semaphore_release)
+    _name_mark("pool_job", mark_pool_job)
+    _name_mark("pool_job_done", mark_pool_job_done)
+    _name_mark("pool_result_comes", mark_pool_result_comes)
+    _name_mark("pool_result_set", mark_pool_result_set)
+    _name_mark("pool_result_taken", mark_pool_result_taken)
+    _name_mark("pool_result_ran_out", mark_pool_result_ran_out)
+    _name_mark("pool_result_looked", mark_pool_result_looked)
+    _name_mark("pool_result_raised", mark_pool_result_taken)
     _name_mark("event_read", mark_event_read)
     _name_mark("event_set", mark_event_set)
     _name_mark("event_cleared", mark_event_cleared)

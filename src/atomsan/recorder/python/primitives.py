@@ -28,6 +28,7 @@ from atomsan.recorder.python.patches import (
     before_statements,
     mark_variable,
     marker,
+    start_of,
 )
 
 THREADING = (
@@ -85,6 +86,7 @@ FUTURES = (
 )
 FUTURES_PACKAGE = (Hooked("concurrent.futures", "", "wait", "futures_wait"),)
 EXECUTOR = (
+    Hooked("concurrent.futures.thread", "ThreadPoolExecutor", "submit", "pool_submit"),
     Hooked("concurrent.futures.thread", "_WorkItem", "__init__", "work_init"),
     Hooked("concurrent.futures.thread", "_WorkItem", "run", "work_run"),
 )
@@ -123,6 +125,29 @@ def _cancelled(function: AnyFunction) -> None:
     BeforeReturns("future_refused").change(block)
 
 
+def _job_begins_and_ends(function: AnyFunction) -> None:
+    """`worker` of multiprocessing.pool: it has got a task, and puts its result."""
+    marks = {"= task": ("pool_job", "task"), "put((job, i, result))": ("pool_job_done", "job")}
+    for node in [*ast.walk(function)]:
+        body: list[ast.stmt] = getattr(node, "body", [])
+        for statement in [*body]:
+            text = "" if hasattr(statement, "body") else ast.unparse(statement)
+            for end in [end for end in marks if text.endswith(end)]:
+                body.insert(body.index(statement), mark_variable(*marks.pop(end), statement))
+    if marks:
+        raise LookupError(function.name)
+
+
+def _result_comes(function: AnyFunction) -> None:
+    before_statements(pool_result_set="self._event.set()")(function)
+    place = start_of(function)
+    function.body.insert(place, mark_variable("pool_result_comes", "self", function.body[place]))
+
+
+def _result_waited_for(function: AnyFunction) -> None:
+    function.body.append(mark_variable("pool_result_looked", "self", function.body[-1]))
+
+
 # Where the state of an event or a future changes, and where it is asked for.
 EVENT_MARKED = (
     Marked("threading", "Event.is_set", before_returns("event_read")),
@@ -147,6 +172,32 @@ FUTURES_MARKED = (
     Marked("concurrent.futures._base", "as_completed", _wait_that_ran_out),
 )
 
+THREAD_POOL = (
+    Hooked("multiprocessing.pool", "ApplyResult", "__init__", "pool_result_init"),
+    Hooked("multiprocessing.pool", "IMapIterator", "__init__", "pool_result_init"),
+)
+THREAD_POOL_MARKED = (
+    Marked("multiprocessing.pool", "worker", _job_begins_and_ends),
+    Marked("multiprocessing.pool", "ApplyResult._set", _result_comes),
+    Marked("multiprocessing.pool", "MapResult._set", _result_comes),
+    Marked("multiprocessing.pool", "ApplyResult.ready", before_returns("pool_result_looked")),
+    Marked("multiprocessing.pool", "ApplyResult.wait", _result_waited_for),
+    Marked(
+        "multiprocessing.pool",
+        "ApplyResult.get",
+        before_statements(pool_result_ran_out="raise TimeoutError"),
+    ),
+    Marked(
+        "multiprocessing.pool",
+        "IMapIterator.next",
+        before_statements(
+            pool_result_taken="return value",
+            pool_result_raised="raise value",
+            pool_result_ran_out="raise TimeoutError",
+        ),
+    ),
+)
+
 _patches = Patches()
 _finder: AfterImport | None = None
 _is_installed = False
@@ -164,6 +215,13 @@ def _futures_were_imported() -> None:
     _patches.hook(FUTURES)
 
 
+def _thread_pool_was_imported() -> None:
+    module = sys.modules["multiprocessing.pool"]
+    _sync.set_thread_pool_type(module.ThreadPool)
+    _patches.hook(THREAD_POOL)
+    _patches.mark(THREAD_POOL_MARKED)
+
+
 def _asyncio_was_imported() -> None:
     # Here, because it is only wanted if the program has asyncio.
     from atomsan.recorder.python import tasks
@@ -176,6 +234,7 @@ _AFTER_IMPORT: dict[str, Callable[[], None]] = {
     "concurrent.futures._base": _futures_were_imported,
     "concurrent.futures": lambda: _patches.hook(FUTURES_PACKAGE),
     "concurrent.futures.thread": lambda: _patches.hook(EXECUTOR),
+    "multiprocessing.pool": _thread_pool_was_imported,
     "asyncio": _asyncio_was_imported,
 }
 
@@ -239,6 +298,7 @@ def uninstall() -> None:
     _sync.set_queue_adopter(None)
     _sync.set_internal_modules(())
     _sync.set_task_type(None)
+    _sync.set_thread_pool_type(None)
     _sync.forget_all()
 
 

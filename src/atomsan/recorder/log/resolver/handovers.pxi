@@ -94,6 +94,9 @@ cdef int take(State *s, const RawRecord *r) except -1 nogil:
     if r.key_kind == HAND_NOTHING:
         return take_nothing(s, r, p, <uint32_t> min(r.key, <uint64_t> OF_ROOM))
     hand = hand_of(s, r, p)
+    if r.key_kind == HAND_START and p.workers > 1:
+        s.threads.jobs += 1
+        s.threads.rows[r.thread].job = s.threads.jobs
     return 0 if hand == NONE else emit(s, r.thread, TAKE, hand, site)
 
 
@@ -103,7 +106,9 @@ cdef uint32_t hand_of(State *s, const RawRecord *r, Primitive *p) except? 0xFFFF
         return whole_hand(s, p, r.object)
     if r.key_kind == HAND_START:
         if p.start == NONE:
-            p.start = new_hand(s, p, r.object, HAND_OF_START)
+            if r.op == RAW_POST:
+                p.workers = <uint32_t> min(r.key, <uint64_t> MOST_COUNTED)
+            p.start = start_hand(s, p, r.object)
         return p.start
     s.dropped.strange += 1
     return NONE

@@ -214,8 +214,10 @@ cdef int add_location(
     if r.flags & FLAG_QUEUE:
         part, primitive = PART_PICKED if r.flags & FLAG_PICKS else PART_ITEMS, 1 + OF_QUEUE
     elif r.flags & FLAG_STATE:
-        part, primitive = PART_STATE, 1 + <uint32_t> min(r.key, <uint64_t> OF_LOCK)
-    if owner == row:
+        part, primitive = PART_STATE, 1 + <uint32_t> min(r.key, <uint64_t> OF_SELF)
+        if primitive > OF_SELF:
+            part = PART_SELF
+    if owner == row and part != PART_SELF:
         via = primitive_reached_through(s, r, t) if part else reached_through(s, r, t)
     # an object whose namespace is used is no container, though nothing else was seen of it
     number = object_number(

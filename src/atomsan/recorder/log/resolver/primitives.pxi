@@ -29,6 +29,7 @@ cdef struct Primitive:
     uint32_t lock         # symbol
     uint32_t hand         # symbol of its one hand-over
     uint32_t start        # the same, for a future's start
+    uint32_t workers      # how many threads may take it: those of a pool; 0: not known
     uint32_t nothing      # the same, for waits that ran out
     uint32_t queue_room   # the same, for puts that had to wait for room
     uint32_t holder
@@ -71,7 +72,7 @@ cdef Primitive *primitive_at(State *s, uint64_t address) except NULL nogil:
     p.acquires = p.releases = p.permits = p.front = p.named = p.space = p.name = 0
     p.via = p.number = p.lock = p.hand = p.start = p.nothing = p.queue_room = p.holder = p.pending = NONE
     p.last_post = p.posts = p.phase = p.waiting = NONE
-    p.depth = p.parties = p.arrivals = 0
+    p.depth = p.parties = p.arrivals = p.workers = 0
     p.mode, p.departed, p.is_loop, p.is_semaphore, p.is_reentrant = AS_LOCK, False, False, False, False
     return p
 

@@ -128,6 +128,14 @@ cdef uint32_t new_hand(State *s, Primitive *p, uint64_t address, uint32_t what) 
     return s.symbols.hands - 1
 
 
+cdef uint32_t start_hand(State *s, Primitive *p, uint64_t address) except? 0xFFFFFFFF nogil:
+    """The hand-over of a job to a pool: its number is that of the threads that the pool may have, 0 if unknown."""
+    cdef uint32_t hand = new_hand(s, p, address, HAND_OF_START)
+    cdef NewHand *rows = <NewHand *> s.symbols.new_hands.rows
+    rows[s.symbols.new_hands.count - 1].number = p.workers
+    return hand
+
+
 cdef uint32_t ready_hand(State *s, Primitive *p, uint32_t hand) except? 0xFFFFFFFF nogil:
     """The hand-over of an item that was there already: it is known by that of the put."""
     cdef NewHand *new = <NewHand *> new_row(&s.symbols.new_hands, sizeof(NewHand))

@@ -46,6 +46,7 @@ cdef struct Thread:
     uint32_t assignments  # open regions of augmented assignments
     uint32_t trampolines  # open entry functions that stood aside
     uint32_t atomics      # open regions that may be atomic
+    uint32_t job          # of a pool: which of all jobs it does; 0: none
     uint32_t since        # how many items had been put into queues when the outermost of these began, or a get split it
     uint8_t state
     uint8_t is_usual
@@ -59,6 +60,7 @@ cdef struct Threads:
     Thread *rows
     size_t room
     size_t limit          # numbers from here on are not believed
+    uint32_t jobs         # so many jobs of pools began
     Rows met              # raw numbers of the rows that are in use
 
 
@@ -100,6 +102,12 @@ cdef int need_thread(Threads *threads, size_t number) except -1 nogil:
 
 cdef inline bint is_believed(const Threads *threads, uint64_t number) noexcept nogil:
     return 0 < number < threads.limit
+
+
+cdef inline uint32_t user_of(const Threads *threads, uint32_t number) noexcept nogil:
+    """Who uses data: a thread; or a job of a pool, which another thread could have done."""
+    cdef uint32_t job = threads.rows[number].job
+    return <uint32_t> 0x80000000 | job if job else number
 
 
 cdef inline void settle(Thread *t) noexcept nogil:

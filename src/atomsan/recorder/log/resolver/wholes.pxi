@@ -40,14 +40,14 @@ cdef struct Element:
     uint32_t before       # a Link of trace/_links.pxd
     uint32_t after
     uint32_t entry        # of the address table
-    uint32_t writer       # the thread that wrote it last; NOBODY: not known
+    uint32_t writer       # the user that wrote it last; NOBODY: not known
     uint64_t written      # when
     uint64_t used         # when it was last accessed; not by whole accesses
 
 cdef struct Range:
     uint64_t clock        # when it was accessed
     uint32_t point
-    uint32_t thread
+    uint32_t user         # a thread, or a job of a pool (`user_of`)
     uint32_t first
     uint32_t stop
 
@@ -55,7 +55,7 @@ cdef struct Ranges:
     Range *rows           # in the order of their clocks
     size_t count
     size_t room
-    Range forgotten       # around those that were forgotten, with the last clock; thread: NOBODY if several
+    Range forgotten       # around those that were forgotten, with the last clock; user: NOBODY if several
 
 cdef struct Whole:
     uint32_t newest       # the first of its list of elements; 0: none
@@ -213,9 +213,10 @@ cdef int touch_element(State *s, const RawRecord *r, uint32_t number) except -1 
     cdef Whole *whole = s.wholes.rows + obj.whole
     cdef const Range *span
     cdef size_t i = whole.writes.count
+    cdef uint32_t user = user_of(&s.threads, r.thread)
     entry = entry_at(&s.table, number)
-    if is_forgotten(&whole.writes, element, entry, r.thread) or (
-        r.op == RAW_WRITE and is_forgotten(&whole.reads, element, entry, r.thread)
+    if is_forgotten(&whole.writes, element, entry, user) or (
+        r.op == RAW_WRITE and is_forgotten(&whole.reads, element, entry, user)
     ):
         s.wholes.unknown += 1
     while i:
@@ -224,9 +225,9 @@ cdef int touch_element(State *s, const RawRecord *r, uint32_t number) except -1 
         if span.clock <= element.written:
             break
         if covers(span, entry):
-            if span.thread != r.thread:
+            if span.user != user:
                 insert_at(s, span.point, RAW_WRITE, entry)
-            element.written, element.writer = span.clock, span.thread
+            element.written, element.writer = span.clock, span.user
             break
     s.wholes.clock += 1
     if r.op == RAW_WRITE:
@@ -236,20 +237,20 @@ cdef int touch_element(State *s, const RawRecord *r, uint32_t number) except -1 
             span = whole.reads.rows + i
             if span.clock <= element.written:
                 break
-            if span.thread != r.thread and covers(span, entry):
+            if span.user != user and covers(span, entry):
                 insert_at(s, span.point, RAW_READ, entry)
                 s.wholes.early += span.first == FIRST_OF_REST and span.stop == TO_THE_END
-        element.written, element.writer = s.wholes.clock, r.thread
+        element.written, element.writer = s.wholes.clock, user
     element.used = s.wholes.clock
     return 0
 
 
 cdef inline bint is_forgotten(
-    const Ranges *ranges, const Element *element, const Entry *entry, uint32_t thread
+    const Ranges *ranges, const Element *element, const Entry *entry, uint32_t user
 ) noexcept nogil:
     """Whether an access to an element may conflict with a range that was forgotten."""
     cdef const Range *span = &ranges.forgotten
-    return span.clock > element.written and span.thread != thread and covers(span, entry)
+    return span.clock > element.written and span.user != user and covers(span, entry)
 
 
 cdef int insert_at(State *s, uint32_t point, uint32_t op, Entry *entry) except -1 nogil:
@@ -276,11 +277,11 @@ cdef int access_whole(State *s, const RawRecord *r, uint32_t site) except -1 nog
     watch_elements(s, row, r.op)
     whole = s.wholes.rows + object_row(s, row).whole
     s.wholes.clock += 1
-    span.clock, span.thread = s.wholes.clock, r.thread
+    span.clock, span.user = s.wholes.clock, user_of(&s.threads, r.thread)
     span.first, span.stop = <uint32_t> r.key, <uint32_t> (r.key >> 32)
     since = last_over(&whole.writes, &span, NOBODY)
     if r.op == RAW_READ:
-        since = max(since, last_over(&whole.reads, &span, r.thread))
+        since = max(since, last_over(&whole.reads, &span, span.user))
     if span.stop - span.first < whole.count:
         access_range(s, r, row, &span, since, site)
     else:
@@ -294,12 +295,12 @@ cdef int access_whole(State *s, const RawRecord *r, uint32_t site) except -1 nog
     return add_range(&whole.reads if r.op == RAW_READ else &whole.writes, &span, r.op)
 
 
-cdef uint64_t last_over(const Ranges *ranges, const Range *span, uint32_t thread) noexcept nogil:
-    """When all of a range was last accessed as a whole, by a thread or by anybody."""
+cdef uint64_t last_over(const Ranges *ranges, const Range *span, uint32_t user) noexcept nogil:
+    """When all of a range was last accessed as a whole, by a user or by anybody."""
     cdef size_t i = ranges.count
     while i:
         i -= 1
-        if thread != NOBODY and ranges.rows[i].thread != thread:
+        if user != NOBODY and ranges.rows[i].user != user:
             continue
         if ranges.rows[i].first <= span.first and ranges.rows[i].stop >= span.stop:
             return ranges.rows[i].clock
@@ -344,13 +345,13 @@ cdef inline int access_element(
     if not covers(span, entry):
         return 0
     if r.op == RAW_READ:
-        if element.written <= since or element.writer == r.thread:
+        if element.written <= since or element.writer == span.user:
             return 0
-    elif element.used <= since or entry.thread == r.thread:
+    elif element.used <= since or entry.thread == span.user:
         return 0
     emit(s, r.thread, r.op, used_by(&s.table, element.entry, r.thread), site)
     if r.op == RAW_WRITE:
-        element.written, element.writer = span.clock, r.thread
+        element.written, element.writer = span.clock, span.user
     return 0
 
 
@@ -358,13 +359,13 @@ cdef int add_range(Ranges *ranges, const Range *new, uint8_t op) except -1 nogil
     """Remember a range, in place of those that it makes superfluous: of a read the thread's own that it covers."""
     cdef size_t i, kept = 0, own = 0, oldest_own = MOST_RANGES
     cdef Range *span = &ranges.forgotten
-    if new.first <= span.first and span.stop <= new.stop and (op == RAW_WRITE or span.thread == new.thread):
+    if new.first <= span.first and span.stop <= new.stop and (op == RAW_WRITE or span.user == new.user):
         span.clock = 0
     for i in range(ranges.count):
         span = ranges.rows + i
-        if new.first <= span.first and span.stop <= new.stop and (op == RAW_WRITE or span.thread == new.thread):
+        if new.first <= span.first and span.stop <= new.stop and (op == RAW_WRITE or span.user == new.user):
             continue
-        if span.thread == new.thread:
+        if span.user == new.user:
             if own == 0:
                 oldest_own = kept
             own += 1
@@ -390,7 +391,7 @@ cdef void forget_range(Ranges *ranges, size_t place) noexcept nogil:
     else:
         around.first, around.stop = min(around.first, span.first), max(around.stop, span.stop)
         around.clock = max(around.clock, span.clock)
-        around.thread = span.thread if around.thread == span.thread else <uint32_t> NOBODY
+        around.user = span.user if around.user == span.user else <uint32_t> NOBODY
     for i in range(ranges.count - 1 - place):
         ranges.rows[place + i] = ranges.rows[place + i + 1]
     ranges.count -= 1

@@ -53,7 +53,26 @@ cdef bint load_special(Probe *probe, PyObject *obj, uint32_t mode, uint32_t numb
         log_alias(probe, obj)
     elif mode == CACHED:
         return load_cached(probe, obj, number)
+    elif mode == LOCAL:
+        log_self(probe)
     return True
+
+
+cdef void log_self(Probe *probe) noexcept:
+    """What is read rests on which thread this is. Another thread of a pool would find something else."""
+    cdef Thread *thread = ready(probe.site, 1)
+    if thread != NULL:
+        put_access(
+            S, <uint64_t>thread, OF_SELF, RAW_WHAT(0, probe.site),
+            RAW_WORD(thread.number, RAW_READ, KEY_STRUCTURE, FLAG_STATE),
+        )
+
+
+cdef PyObject *identity(PyObject *self, PyObject *obj) noexcept:
+    """The value of `get_ident()` and the like."""
+    if S.on:
+        log_self(<Probe *>self)
+    return new_ref(obj)
 
 
 cdef void load_inherited(Probe *probe, PyObject *obj, uint32_t number) noexcept:

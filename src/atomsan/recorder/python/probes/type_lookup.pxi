@@ -30,7 +30,7 @@ cdef Found *find_attribute(Probe *probe, PyObject *obj, bint is_store) noexcept:
     cdef PyObject *attribute = _PyType_Lookup(type, probe.name)
     cdef uint32_t mode = attribute_mode(type, probe.name, attribute, is_store)
     cdef uint32_t number = 0
-    if mode != SKIP and mode != MODULE and mode != CLASS:
+    if mode != SKIP and mode != MODULE and mode != CLASS and mode != LOCAL:
         number = _log.number_of_type(<PyObject *>type)
         if number == 0:
             mode = SKIP
@@ -60,7 +60,7 @@ cdef uint32_t attribute_mode(PyTypeObject *type, PyObject *name, PyObject *attri
     if not (t.tp_flags & Py_TPFLAGS_HEAPTYPE) and type != &PyFunction_Type and type != namespace_type:
         return SKIP
     if PyType_IsSubtype(type, local_type):
-        return SKIP
+        return SKIP if is_store else LOCAL
     if is_store:
         if t.tp_setattro != (<_Type *>&PyBaseObject_Type).tp_setattro:
             return SKIP

@@ -662,3 +662,21 @@ def test_compiler_warnings_are_the_same() -> None:
         seen.append([(str(warning.message), warning.lineno) for warning in caught])
     assert seen[0] == seen[1]
     assert len(seen[0]) >= 6
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("import settings\ndef f(): settings.level = 1", ["level"]),
+        ("import settings as s\ndef f(): s.level += 1", ["level"]),
+        ("from package import settings\ndef f(): del settings.level", ["level"]),
+        ("import package.settings\ndef f(): package.settings.level = 1", ["level"]),
+        ("def f():\n import settings\n settings.a, settings.b = 1, 2", ["a", "b"]),
+        ("import settings\ndef f(settings): settings.level = 1", []),
+        ("import settings\nprint(settings.level)", []),
+        ("class A:\n def f(self): self.level = 1", []),
+    ],
+)
+def test_stores_to_what_imports_bind_are_in_the_plan(source: str, expected: list[str]) -> None:
+    _, plan = instrument(source, module="m", file="m.py")
+    assert plan.stored_outside == expected

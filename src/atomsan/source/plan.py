@@ -182,3 +182,5 @@ class Plan(NamedTuple):
     """The globals that functions write: those of which reads and writes are logged."""
     sets: Sequence[tuple[str, ...]] = ()
     """The classes that `atomsan.atomic_set` decorates: the class, or `Class:name`, and the fields."""
+    stored_outside: Sequence[str] = ()
+    """The attributes that are stored to what imports bind, modules perhaps: their reads in any module are logged."""

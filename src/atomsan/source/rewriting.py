@@ -57,6 +57,7 @@ class Rewriter:
         self.sets: list[tuple[str, ...]] = []
         self.scopes = Scopes(tree)
         self._flows = flow_summaries(tree, self.scopes)
+        self.stored_outside: set[str] = set()
         self.functions: list[Function] = [Function("<module>", 1, summary=self._flows.of[tree])]
         self._lines = lines
         self._module = module
@@ -260,3 +261,11 @@ class Rewriter:
     def _is_import(self, name: str) -> bool:
         name = self._mangled(name)
         return name in self._scope.owner(name).imports
+    def _note_stored_outside(self, target: ast.Attribute) -> None:
+        """Notes a store to what may be a global of another module: `settings.level = 1`."""
+        root = target.value
+        while isinstance(root, ast.Attribute):
+            root = root.value
+        if isinstance(root, ast.Name) and self._is_import(root.id):
+            self.stored_outside.add(self._mangled(target.attr))
+

@@ -136,6 +136,8 @@ class StatementRewriter(ExpressionRewriter):
             feeds = self._feeds(before, value)
             if isinstance(target, ast.Attribute):
                 name = self._mangled(target.attr)
+            if isinstance(target, ast.Attribute):
+                self._note_stored_outside(target)
                 step = self._step(node)
                 probe = self._probe("aug_attr", target, name, text, region, feeds, step)
                 node.target = probe_nodes.tap_for_store(probe, value, target)

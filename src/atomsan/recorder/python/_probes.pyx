@@ -562,6 +562,7 @@ def make_probes(plan, first_site):
     for number, row in enumerate(plan.probes):
         is_entry = row.kind in ("begin", "resume", "span") and row.region >= 0
         is_entry = is_entry and plan.regions[row.region].origin != "loop"
+    stored_outside.update(plan.stored_outside)
         own_begins = begins if row.kind in ("begin", "end", "suspend", "resume", "drive") else {}
         probe = made(row, first_site + number, own_begins, is_entry)
         probes.append(<object><PyObject *>probe)

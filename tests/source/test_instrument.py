@@ -128,8 +128,8 @@ FORMS = {
     # blocks
     "with o.x, a as b: c": "with with[load_attr[o].x], with[a] as b:\n    c",
     "try: o.x\nexcept o.e as e: pass": "try:\n    load_attr[o].x\nexcept load_attr[o].e as e:\n    pass",
-    "match o.x:\n case A.b | C(d=e): o.y\n case [*r] if r: pass": "match load_attr[o].x:\n    case A.b | C(d=e):\n"
-    "        load_attr[o].y\n    case [*r] if truth[r]:\n        pass",
+    "match o.x:\n case A.b | C(d=e): o.y\n case [*r] if r: pass": "match match[load_attr[o].x]:\n"
+    "    case A.b | C(d=e):\n        load_attr[o].y\n    case [*r] if truth[r]:\n        pass",
     # left alone
     "x: o.annotation = o.x": "x: o.annotation = load_attr[o].x",
     "def f(a: o.a, b=o.b) -> o.c: pass": "def f(a: o.a, b=load_attr[o].b) -> o.c:\n    pass",
@@ -240,7 +240,7 @@ GLOBALS = {
     "def n(): pass": "def n():\n    pass\nstore_name[...]",
     "with a as n: b": "with with[a] as n:\n    store_name[...]\n    b",
     "try: pass\nexcept E as n: pass": "try:\n    pass\nexcept E as n:\n    store_name[...]\n    pass",
-    "match a:\n case [n, *_]: pass": "match a:\n    case [n, *_]:\n        store_name[...]\n        pass",
+    "match a:\n case [n, *_]: pass": "match match[a]:\n    case [n, *_]:\n        store_name[...]\n        pass",
     "n.x": "load_attr[load_name[n]].x",
     "[n for e in a]": "[load_name[n] for e in iterate[a]]",
     "[n for n in a]": "[n for n in iterate[a]]",

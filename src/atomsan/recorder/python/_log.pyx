@@ -337,6 +337,13 @@ cdef uint32_t name_number(object text) except 0:
     return number
 
 
+cdef uint32_t known_name(object text) noexcept:
+    try:
+        return names.get(text, 0)
+    except Exception:
+        return 0
+
+
 cdef void define_key(uint8_t key_kind, uint64_t hash, PyObject *key) noexcept:
     cdef uint64_t mixed = (hash ^ <uint64_t>key_kind << 56) | 1
     if known_keys.used >= MOST_KEYS or get(&known_keys, mixed):

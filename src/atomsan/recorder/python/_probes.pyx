@@ -7,7 +7,9 @@ nothing between that could let another thread run. Hooks are C functions in type
 All objects are borrowed pointers here, so that nothing is counted twice and no Python code of ours can run by accident.
 """
 
+import abc
 import array
+import ast
 import collections
 import enum
 import functools
@@ -362,6 +364,7 @@ include "probes/methods.pxi"
 include "probes/calls.pxi"
 include "probes/getters.pxi"
 include "probes/iteration.pxi"
+include "probes/patterns.pxi"
 include "probes/regions.pxi"
 
 
@@ -495,6 +498,7 @@ cdef ready_types():
     ready_one("span", 0, span, NULL, inert_tap, NULL)
     ready_one("drive", 0, drive, drive_by_hand, inert_tap, inert_mark)
     ready_one("enter", 0, enter, NULL, inert_tap, NULL)
+    ready_one("match", 0, match_subject, NULL, inert_tap, NULL)
     ready_one("source", 0, source, NULL, inert_tap, NULL)
 
 
@@ -558,15 +562,20 @@ def make_probes(plan, first_site):
             begins.setdefault(row.region, first_site + number)
     if plan.shared_names:
         shared_names.setdefault(plan.module, set()).update(plan.shared_names)
+    stored_outside.update(plan.stored_outside)
     probes = []
     for number, row in enumerate(plan.probes):
         is_entry = row.kind in ("begin", "resume", "span") and row.region >= 0
         is_entry = is_entry and plan.regions[row.region].origin != "loop"
-    stored_outside.update(plan.stored_outside)
         own_begins = begins if row.kind in ("begin", "end", "suspend", "resume", "drive") else {}
         probe = made(row, first_site + number, own_begins, is_entry)
         probes.append(<object><PyObject *>probe)
         Py_DECREF(<PyObject *>probe)
+    for number, row in enumerate(plan.probes):
+        if row.kind == "match":
+            patterns, count = ast.literal_eval(row.step)
+            reads = interned(patterns), tuple(probes[number + 1 : number + 1 + count])
+            (<Probe *><PyObject *>probes[number]).function = new_ref(<PyObject *>reads)
     return probes
 
 

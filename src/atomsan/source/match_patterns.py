@@ -15,8 +15,8 @@ follows the patterns before it does (`probes/patterns.pxi`), by this form of the
     ("unknown",)                              nobody can tell without running code
 
 A sequence is read as the compiler decides: "unpack", "subscript" (the rest is `*_`), "length" (only wildcards), each
-with "least" behind it if there is a star; or "nothing". A row is the number of a probe that stands for one read, counted
-from that of the subject. All patterns, and the number of rows, are the `step` of the subject's probe, as a literal.
+with "least" behind it if there is a star; or "nothing". A row is the number of a probe that stands for one read,
+counted from that of the subject. All patterns, and the number of rows, are the `step` of the subject's probe.
 """
 
 from __future__ import annotations

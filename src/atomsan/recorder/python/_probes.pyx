@@ -367,6 +367,7 @@ include "probes/getters.pxi"
 include "probes/iteration.pxi"
 include "probes/patterns.pxi"
 include "probes/regions.pxi"
+include "probes/texts.pxi"
 
 
 # --- making probes ---------------------------------------------------------------------------------------------------
@@ -543,6 +544,8 @@ cdef Probe *made(object row, uint32_t site, dict begins, bint is_entry) except N
         probe.is_raw = name.startswith("object.")
     if row.kind == "call":
         probe.call = call
+        if name == "compile":
+            probe.does = DOES_COMPILE
     elif row.kind == "item":
         probe.call = fast_call_item
     elif row.kind == "aug_attr":
@@ -614,12 +617,6 @@ def set_call_sites(function):
     the same module. None: no call has a site."""
     global call_sites
     call_sites = function
-
-
-def set_dynamic(function):
-    """`function(text, mode, namespace, flags)` gives code for a text that is about to be run; None: the text stays."""
-    global dynamic
-    dynamic = function
 
 
 def set_promoter(function):

@@ -21,6 +21,8 @@ from recorder.probing import Log, prepared
 def log() -> Iterator[Log]:
     log = Log()
     with session.Session(RecordingOptions(cache=None), log.memory, log.definitions.append):
+        # but for the modules that earlier recordings of this process have loaded
+        log.definitions[:] = [message for message in log.definitions if message[0] != "module"]
         yield log
 
 

@@ -118,7 +118,14 @@ FLOWS: dict[str, tuple[str, list[str]]] = {
     ]),
     "match": ("match self.a:\n    case [x, 1]: self.b = x\n    case None: self.c = 1", [
         "self.a v match", "match v ?case Sequence(_, 1)", "?case Sequence(_, 1) c self.b=", "match v self.b=",
+        "read v match", "read v self.b=",
         "self.a v ?case None", "?case Sequence(_, 1) c ?case None", "?case None c self.c=",
+    ]),
+    "match of attributes and keys": ("match p:\n    case P(q=0, r=x): self.b = x\n    case {'k': y, **z}: self.c = z", [
+        "read v match", "match v ?case Class(P, q=0, r=_)", "match v ?case Mapping('k': _)", "read v self.b=",
+        "match v self.b=", "read v self.c=", "match v self.c=", "?case Class(P, q=0, r=_) c self.b=",
+        "?case Class(P, q=0, r=_) c read", "?case Class(P, q=0, r=_) c match", "?case Mapping('k': _) c self.c=",
+        "?case Class(P, q=0, r=_) c ?case Mapping('k': _)",
     ]),
     "a formatted string": ("self.b = f'{self.a:>{p}}'", [
         "self.a v {self.a:>{p}}", "{p} v {self.a:>{p}}", "{self.a:>{p}} v self.b=",

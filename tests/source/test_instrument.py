@@ -133,8 +133,8 @@ FORMS = {
     # blocks
     "with o.x, a as b: c": "with with[load_attr[o].x], with[a] as b:\n    c",
     "try: o.x\nexcept o.e as e: pass": "try:\n    load_attr[o].x\nexcept load_attr[o].e as e:\n    pass",
-    "match o.x:\n case A.b | C(d=e): o.y\n case [*r] if r: pass": "match load_attr[o].x:\n    case A.b | C(d=e):\n"
-    "        load_attr[o].y\n    case [*r] if truth[r]:\n        pass",
+    "match o.x:\n case A.b | C(d=e): o.y\n case [*r] if r: pass": "match match[load_attr[o].x]:\n"
+    "    case A.b | C(d=e):\n        load_attr[o].y\n    case [*r] if truth[r]:\n        pass",
     # left alone
     "x: o.annotation = o.x": "x: o.annotation = load_attr[o].x",
     "def f(a: o.a, b=o.b) -> o.c: pass": "def f(a: o.a, b=load_attr[o].b) -> o.c:\n    pass",
@@ -245,7 +245,7 @@ GLOBALS = {
     "def n(): pass": "def n():\n    pass\nstore_name[...]",
     "with a as n: b": "with with[a] as n:\n    store_name[...]\n    b",
     "try: pass\nexcept E as n: pass": "try:\n    pass\nexcept E as n:\n    store_name[...]\n    pass",
-    "match a:\n case [n, *_]: pass": "match a:\n    case [n, *_]:\n        store_name[...]\n        pass",
+    "match a:\n case [n, *_]: pass": "match match[a]:\n    case [n, *_]:\n        store_name[...]\n        pass",
     "n.x": "load_attr[load_name[n]].x",
     "[n for e in a]": "[load_name[n] for e in iterate[a]]",
     "[n for n in a]": "[n for n in iterate[a]]",
@@ -667,3 +667,21 @@ def test_compiler_warnings_are_the_same() -> None:
         seen.append([(str(warning.message), warning.lineno) for warning in caught])
     assert seen[0] == seen[1]
     assert len(seen[0]) >= 6
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("import settings\ndef f(): settings.level = 1", ["level"]),
+        ("import settings as s\ndef f(): s.level += 1", ["level"]),
+        ("from package import settings\ndef f(): del settings.level", ["level"]),
+        ("import package.settings\ndef f(): package.settings.level = 1", ["level"]),
+        ("def f():\n import settings\n settings.a, settings.b = 1, 2", ["a", "b"]),
+        ("import settings\ndef f(settings): settings.level = 1", []),
+        ("import settings\nprint(settings.level)", []),
+        ("class A:\n def f(self): self.level = 1", []),
+    ],
+)
+def test_stores_to_what_imports_bind_are_in_the_plan(source: str, expected: list[str]) -> None:
+    _, plan = instrument(source, module="m", file="m.py")
+    assert plan.stored_outside == expected

@@ -618,6 +618,35 @@ def counts_last(x, c=Counter()):
         case 0:
             c.n -= 1
 
+def matches(x):
+    match x:
+        case int(real=5):
+            x.imag
+        case int(
+            real=0,
+            imag=0,
+        ) if not x:
+            y = 1
+        case _:
+            x.real
+    match (
+        x,
+        x.real,
+    ):
+        case [0, *_]:
+            x.imag
+        case (a, b):
+            a.imag
+    match {
+        "k": x,
+    }:
+        case {"k": 1, **rest}:
+            rest
+        case {
+            "k": n,
+        }:
+            n.real
+
 def counts_in_branches(x, c=Counter()):
     if x:
         try:
@@ -641,7 +670,7 @@ def generator(x):
 def main():
     x = 2
     x.real
-    for f in simple, branches, many, chain, ends_with, tries, late:
+    for f in simple, branches, many, chain, ends_with, tries, late, matches:
         for i in range(3):
             f(i)
     for f in counts, counts_last, counts_in_branches, counts_finally:

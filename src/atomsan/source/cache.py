@@ -123,12 +123,13 @@ def _plain(plan: Plan) -> tuple[Any, ...]:
         [tuple(function) for function in plan.functions],
         [tuple(region) for region in plan.regions],
         list(plan.shared_names),
+        list(plan.stored_outside),
         list(map(tuple, plan.sets)),
     )
 
 
 def _plan(content: Any) -> Plan:
-    module, file, probes, functions, regions, shared_names, sets = content
+    module, file, probes, functions, regions, shared_names, stored_outside, sets = content
     return Plan(
         module,
         file,
@@ -136,6 +137,7 @@ def _plan(content: Any) -> Plan:
         [Function(*row) for row in functions],
         [Region(*row) for row in regions],
         shared_names,
+        stored_outside,
         sets,
     )
 

@@ -111,6 +111,8 @@ class ExpressionRewriter(Rewriter):
         if not self._is_tappable(before) or (is_load and self._is_stateless(before)):
             node.value = self._expr(before)
             return node
+        if not is_load:
+            self._note_stored_outside(node)
         text = self._text(before)
         value = self._expr(before)
         kind = "load_attr" if is_load else "store_attr"

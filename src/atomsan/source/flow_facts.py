@@ -381,5 +381,9 @@ def pattern_form(node: ast.AST, resolve: Resolve) -> str:
     if isinstance(node, ast.MatchAs):
         return parts[0] if parts else "_"
     if isinstance(node, ast.MatchClass):
+        first = len(node.patterns)
+        parts[first:] = [f"{name}={part}" for name, part in zip(node.kwd_attrs, parts[first:], strict=True)]
         parts.insert(0, _term(node.cls, resolve))
+    if isinstance(node, ast.MatchMapping):
+        parts = [f"{_term(key, resolve)}: {part}" for key, part in zip(node.keys, parts, strict=True)]
     return f"{type(node).__name__.removeprefix('Match')}({', '.join(parts)})"[:_LONGEST_FORM]

@@ -43,6 +43,7 @@ class ModuleFlows:
         self.nodes: dict[ast.AST, int] = {}
         """By syntax node: its node in the summary of its function."""
         self.taps: dict[ast.AST, int] = {}
+        self.subjects: dict[ast.AST, int] = {}
         """The same for what is done with its value: iterated, unpacked, tested, entered, given to a function."""
         self.waiting: list[ast.AST] = []
         """Functions, classes and lambdas whose summaries are still to be made."""

@@ -54,12 +54,14 @@ class FlowSummaries(NamedTuple):
     """By syntax node: its node in the summary of its function."""
     taps: dict[ast.AST, int]
     """The same for what is done with its value: iterated, unpacked, tested, entered, given to a function."""
+    subjects: dict[ast.AST, int]
+    """By pattern: the read of what it is matched with."""
 
 
 def flow_summaries(tree: ast.AST, scopes: Scopes) -> FlowSummaries:
     """The summaries of a module that was not rewritten yet."""
     module = ModuleFlows(scopes)
-    result = FlowSummaries({}, {}, {})
+    result = FlowSummaries({}, {}, {}, {})
     module.waiting.append(tree)
     while module.waiting:
         node = module.waiting.pop()
@@ -71,8 +73,11 @@ def flow_summaries(tree: ast.AST, scopes: Scopes) -> FlowSummaries:
             flow = StatementFlow(module, scopes.module)
             module.nodes.clear()
             module.taps.clear()
+            module.subjects.clear()
         result.of[node], numbers = flow.graph.to_json()
-        for found, known in ((module.nodes, result.nodes), (module.taps, result.taps)):
+        for found, known in zip(
+            (module.nodes, module.taps, module.subjects), (result.nodes, result.taps, result.subjects), strict=True
+        ):
             known.update((at, numbers[number]) for at, number in found.items())
             found.clear()
     return result
@@ -266,22 +271,56 @@ class StatementFlow(ExpressionFlow):
         form = pattern_form(case.pattern, self.resolve)
         parts = [part for part in walk(case.pattern) if isinstance(part, ast.expr) and not isinstance(part, ast.Name)]
         values = subject.union(*[self.value(part) for part in parts if isinstance(part, ast.Attribute)])
+        given: dict[ast.AST, Values] = {}
+        self._pattern(case.pattern, subject, given)
+        values = values.union(*given.values())
+        called = NOTHING
         if any(isinstance(part, _MATCHING) for part in walk(case.pattern)):
             number = self.node("call", None, name="match")
             self.graph.flow(values, number)
-            values = frozenset((number,))
+            values = called = frozenset((number,))
             for part in walk(case.pattern):
                 if isinstance(part, ast.pattern):
                     self.graph.call_at(number, part)
-        for part in walk(case.pattern):
-            name = getattr(part, "name", None) or getattr(part, "rest", None)
-            if isinstance(name, str):
-                self.store(part, name, values)
+        bound = [(part, name) for part in walk(case.pattern) if (name := _bound_by(part)) is not None]
+        for part, name in bound:
+            # an alternative binds the same names as the others
+            sources = [self._captured(one, given) for one, other in bound if other == name]
+            self.store(part, name, called.union(*sources))
         control = self.decided(values, f"case {form}", self.statement)
         if case.guard is not None:
             self.control = control
             control = self.condition(case.guard, self.statement, case.guard)
         return control
+
+    def _pattern(self, node: ast.AST, values: Values, given: dict[ast.AST, Values]) -> None:
+        """Nodes for what a pattern reads of its subject; notes what the subject of each pattern is made of."""
+        given[node] = values
+        if isinstance(node, ast.MatchAs) and node.pattern is not None:
+            self._pattern(node.pattern, values, given)
+        elif isinstance(node, ast.MatchOr):
+            for part in node.patterns:
+                self._pattern(part, values, given)
+        elif isinstance(node, ast.MatchClass | ast.MatchMapping):
+            named = node.kwd_patterns if isinstance(node, ast.MatchClass) else ()
+            for part in (*node.patterns, *named):
+                number = self.module.subjects[part] = self._read_by_pattern(values)
+                self._pattern(part, frozenset((number,)), given)
+            if isinstance(node, ast.MatchMapping) and node.rest is not None:
+                self.module.taps[node] = self._read_by_pattern(values)
+        elif isinstance(node, ast.MatchSequence):
+            number = self.module.taps[node] = self._read_by_pattern(values)
+            for part in node.patterns:
+                self._pattern(part, frozenset((number,)), given)
+
+    def _captured(self, node: ast.AST, given: dict[ast.AST, Values]) -> Values:
+        rest = self.module.taps.get(node) if isinstance(node, ast.MatchMapping) else None
+        return given[node] if rest is None else frozenset((rest,))
+
+    def _read_by_pattern(self, values: Values) -> int:
+        number = self.node("read", None)
+        self.receive(values, number)
+        return number
 
     def _try(self, node: ast.Try) -> None:
         marks, before, since = self._marks(), self.copied(), len(self.bound)
@@ -471,6 +510,11 @@ class StatementFlow(ExpressionFlow):
             self.graph.flow(values, number)
         self.store(node, node.name, self._decorated(node, self.closure(self.scopes.of[node]), decorators))
         self.module.waiting.append(node)
+
+
+def _bound_by(pattern: ast.AST) -> str | None:
+    """The name that a pattern binds."""
+    return getattr(pattern, "name", None) or getattr(pattern, "rest", None)
 
 
 def _matches(target: ast.Tuple | ast.List, value: ast.expr) -> bool:

@@ -48,7 +48,8 @@ def instrument(
     rewriter = StatementRewriter(parsed, _lines(source), module, frozenset(entries))
     rewriter.rewrite(parsed)
     shared = sorted(rewriter.scopes.shared)
-    plan = Plan(module, file, rewriter.probes, rewriter.functions, rewriter.regions, shared, rewriter.sets)
+    outside = sorted(rewriter.stored_outside)
+    plan = Plan(module, file, rewriter.probes, rewriter.functions, rewriter.regions, shared, outside, rewriter.sets)
     return cast(Any, parsed), plan
 
 

@@ -46,6 +46,8 @@ The argument and result of each kind of probe; P is the probe, which is always a
                    del P[x]                   the same around a loop that asks x for values by `next`; `end` ends it
     enter          P[f](a)                    in an entry function that does nothing else: f is about to be one, too.
                                               Returns f
+    match          match P[x]:                logs what the patterns read, as far as that can be told before, each by a
+                                              probe of its own, which stands nowhere in the code; returns x
     source         exec(P[text])              returns instrumented code for a text, or its argument
 
 Nothing of this is there for containers that only one activation of a function knows (`escape_analysis.py`).
@@ -81,7 +83,7 @@ KINDS = (
     *("load_name", "store_name", "cells", "load_cell", "store_cell"),
     *("method", "keyed_method", "late_method", "argument", "call"),
     *("iterate", "unpack", "truth", "contains", "late_contains", "identity"),
-    *("with", "await", "begin", "end", "suspend", "resume", "span", "drive", "enter", "source"),
+    *("with", "await", "begin", "end", "suspend", "resume", "span", "drive", "enter", "match", "source"),
 )
 
 # Bytes, because marshal knows them and a subscript of bytes can be compiled without a warning.
@@ -135,7 +137,7 @@ class Probe(NamedTuple):
     """The node of the function's flow summary that stands for it."""
     step: str = ""
     """aug_attr: what it does at once. `+1`, `-2`: adds this, asked by `in`. `+`, `-`: adds or subtracts what it is
-    called with."""
+    called with. match: the patterns (`match_patterns.py`)."""
 
 
 class Function(NamedTuple):
@@ -181,5 +183,7 @@ class Plan(NamedTuple):
     regions: list[Region]
     shared_names: list[str]
     """The globals that functions write: those of which reads and writes are logged."""
+    stored_outside: Sequence[str] = ()
+    """The attributes that are stored to what imports bind, modules perhaps: their reads in any module are logged."""
     sets: Sequence[tuple[str, ...]] = ()
     """The classes that `atomsan.atomic_set` decorates: the class, or `Class:name`, and the fields."""

@@ -17,9 +17,11 @@ from atomsan.source.scopes import CLASS, FUNCTION, FunctionNode, Scope, Scopes, 
 _TEXT_LENGTH = 80
 
 # Probes that are about code, not about an expression in it.
-_MARKS = frozenset({"cells", "begin", "end", "span", "drive", "enter"})
+_MARKS = frozenset({"cells", "begin", "end", "span", "drive", "enter", "match"})
 # Probes of what is done with a value, at the position of the value.
 _TAPS = frozenset({"argument", "iterate", "unpack", "truth", "with"})
+# Probes of what a pattern is matched with.
+_OF_PATTERNS = frozenset({"load_attr", "keyed_method"})
 
 
 class Enclosing:
@@ -55,6 +57,7 @@ class Rewriter:
         self.probes: list[Probe] = []
         self.regions: list[Region] = []
         self.sets: list[tuple[str, ...]] = []
+        self.stored_outside: set[str] = set()
         self.scopes = Scopes(tree)
         self._flows = flow_summaries(tree, self.scopes)
         self.functions: list[Function] = [Function("<module>", 1, summary=self._flows.of[tree])]
@@ -92,6 +95,8 @@ class Rewriter:
         """The node of the flow summary that stands for a probe."""
         if kind in _MARKS:
             return -1
+        if kind in _OF_PATTERNS and isinstance(node, ast.pattern):
+            return self._flows.subjects.get(node, -1)
         number = self._flows.taps.get(node) if kind in _TAPS else None
         return self._flows.nodes.get(node, -1) if number is None else number
 
@@ -176,6 +181,17 @@ class Rewriter:
             marks.append(probe_nodes.mark(self._probe(kind, at, name, text), at, argument))
         return marks
 
+    def _global_name(self, node: ast.expr) -> tuple[str, ...] | None:
+        """The parts of a dotted name that begins with a global or a builtin; None: it is none."""
+        parts: list[str] = []
+        while isinstance(node, ast.Attribute):
+            parts.append(self._mangled(node.attr))
+            node = node.value
+        if not isinstance(node, ast.Name):
+            return None
+        name = self._mangled(node.id)
+        return (name, *reversed(parts)) if self._scope.owner(name).parent is None else None
+
     def _feeds(self, before: ast.expr, after: ast.expr) -> int:
         """The probe whose value an expression is, also through a variable that is bound once."""
         if isinstance(before, ast.Name) and self._enclosing.aliases:
@@ -256,6 +272,14 @@ class Rewriter:
             name for name in (receiver.partition(".")[0] for receiver in receivers) if self._is_import(name)
         )
         return call_flow(body, modules)
+
+    def _note_stored_outside(self, target: ast.Attribute) -> None:
+        """Notes a store to what may be a global of another module: `settings.level = 1`."""
+        root = target.value
+        while isinstance(root, ast.Attribute):
+            root = root.value
+        if isinstance(root, ast.Name) and self._is_import(root.id):
+            self.stored_outside.add(self._mangled(target.attr))
 
     def _is_import(self, name: str) -> bool:
         name = self._mangled(name)

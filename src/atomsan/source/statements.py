@@ -10,6 +10,7 @@ from atomsan.source import positions, probe_nodes
 from atomsan.source.call_flow import calls_on
 from atomsan.source.expressions import ExpressionRewriter
 from atomsan.source.function_kinds import calls_out, is_outer, is_trivial, passed_on, receiver_parameter
+from atomsan.source.match_patterns import ELEMENT, SUBJECT, PatternForms, reads
 from atomsan.source.plan import operation_placeholder
 from atomsan.source.scopes import CLASS, FUNCTION, FunctionNode
 from atomsan.source.traversal import walk
@@ -35,6 +36,9 @@ _INPLACE = {
 _SIGNS = {ast.Add: "+", ast.Sub: "-"}
 _MOST_COUNTED = 1 << 30
 
+
+# The probes of what a pattern reads; else it is an attribute.
+PATTERN_READS = {"{}": ("keyed_method", "get"), "**": ("unpack", "**"), "[]": ("unpack", "")}
 
 # Methods that let a generator go on.
 _STEPPING = frozenset({"send", "__next__", "asend", "__anext__"})
@@ -132,6 +136,8 @@ class StatementRewriter(ExpressionRewriter):
             region = self._region("statement", "statement", node)
             text = self._text(target.value)
             before = target.value
+            if isinstance(target, ast.Attribute):
+                self._note_stored_outside(target)
             value = self._expr(before)
             feeds = self._feeds(before, value)
             if isinstance(target, ast.Attribute):
@@ -213,7 +219,7 @@ class StatementRewriter(ExpressionRewriter):
         return node
 
     def _match(self, node: ast.Match) -> ast.stmt:
-        node.subject = self._expr(node.subject)
+        node.subject = self._matched(node)
         for case in node.cases:
             names = [
                 (cast(ast.expr, child), name)
@@ -224,6 +230,28 @@ class StatementRewriter(ExpressionRewriter):
                 case.guard = self._test(case.guard)
             case.body = [*self._store_marks(names), *self._block(case.body)]
         return node
+
+    def _matched(self, node: ast.Match) -> ast.expr:
+        """The subject, with a probe that follows the patterns, and probes behind it for what they read."""
+        given = node.subject
+        text = self._text(given)
+        value = self._expr(given)
+        if not any(map(reads, (case.pattern for case in node.cases))) or not (
+            self._is_tappable(given) or isinstance(given, ast.Tuple)
+        ):
+            return value
+        probe = self._probe("match", given, text=text)
+        feeds = self._feeds(given, value)
+
+        def row(what: str, at: ast.pattern, inside: int) -> int:
+            kind, name = PATTERN_READS.get(what, ("load_attr", what))
+            fed_by = feeds if inside == SUBJECT else -1 if inside == ELEMENT else probe + inside
+            return self._probe(kind, cast(ast.expr, at), name, text, feeds=fed_by) - probe
+
+        forms = PatternForms(row, self._global_name)
+        patterns = tuple(forms.form(case.pattern) for case in node.cases)
+        self.probes[probe] = self.probes[probe]._replace(step=repr((patterns, len(self.probes) - probe - 1)))
+        return probe_nodes.tap(probe, value, given)
 
     def _with(self, node: ast.With | ast.AsyncWith) -> ast.stmt:
         region = self._region("with", "lock-block", node)

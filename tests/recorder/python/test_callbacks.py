@@ -250,7 +250,7 @@ def test_generators_that_run_again_are_resumed(calls: Entered, name: str, times:
 def test_reused_code_address_is_not_mistaken(tmp_path: Path) -> None:
     """Functions are made and die, those of the program and those of others, at the same addresses."""
     program = """
-        import types
+        import library, types
 
         class Thing:
             n = 0
@@ -266,7 +266,8 @@ def test_reused_code_address_is_not_mistaken(tmp_path: Path) -> None:
                 # a copy of the caller's code, for one call
                 types.FunctionType(caller.__code__.replace(co_firstlineno=number + 1), globals())(thing)
                 names = {}
-                exec(compile(f"def foreign(thing):\\n  thing.others()\\n  return {number}", "foreign", "exec"), names)
+                code = compile(f"def foreign(thing):\\n  thing.others()\\n  return {number}", "foreign", "exec")
+                library.call(exec, code, names)
                 names.pop("foreign")(thing)
                 names.clear()
 

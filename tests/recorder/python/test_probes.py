@@ -20,6 +20,7 @@ import pytest
 from atomsan.recorder.python import _log, _probes
 from atomsan.recorder.python.session import scheduled
 from atomsan.scheduler.noise import Noise
+from atomsan.source.plan import Function, Plan
 from recorder.probing import OPS, Log, function, prepared, recording
 
 
@@ -390,6 +391,26 @@ def test_modules() -> None:
     logs("«load_attr constant»[a].constant", "read m.constant", module, names=names)
 
 
+def test_first_augmented_assignment_to_a_module_reads_too() -> None:
+    module = types.ModuleType("elsewhere")
+    module.counter = 0  # type: ignore[attr-defined]
+    run = function("def f(m):\n «aug_attr counter»[m] += 1")
+    with recording() as log:
+        run(module)
+        assert log.events({id(module.__dict__): "m"}) == ["read m.counter", "write m.counter"]
+    assert module.counter == 1
+
+
+def test_reads_of_what_loaded_code_stores_to_modules_are_logged() -> None:
+    module = types.ModuleType("settings")
+    module.chosen = module.other = 0  # type: ignore[attr-defined]
+    names = {"m": module.__dict__}
+    logs("«load_attr chosen»[a].chosen", "", module, names=names)
+    _probes.make_probes(Plan("m", "m.py", [], [Function("<module>", 1)], [], [], ["chosen"]), 1)
+    logs("«load_attr chosen»[a].chosen", "read m.chosen", module, names=names)
+    logs("«load_attr other»[a].other", "", module, names=names)
+
+
 def test_attributes_by_name() -> None:
     account = Account()
     logs("«call getattr»(getattr, a, 'balance')", "read a.balance", account)
@@ -635,8 +656,14 @@ def test_globals_and_closure_variables() -> None:
         (lambda: [1], "«late_contains»[1, a]", "read a; read a[0]"),
         (lambda: {1: 1}, "«late_contains»[1, a]", "read a[1]"),
         (lambda: [5, 6], "for x in «iterate»[a]: pass", "read a[0]; read a; read a[1]; read a"),
-        (lambda: {1: 2}, "for x in «iterate»[a.items()]: pass", "read a[1]; read a"),
-        (lambda: {1, 2}, "for x in «iterate»[a]: pass", "read a"),
+        # code can run between two steps, and others with it: a second step is another read
+        (lambda: {1: 2}, "for x in «iterate»[a.items()]: pass", "read a[1]; read a; read a"),
+        (lambda: {1, 2}, "for x in «iterate»[a]: pass", "read a; read a"),
+        (lambda: {1: 2}, "for x in «iterate»[a]: pass", "read a; read a"),
+        (lambda: {1, 2}, "[x for x in «iterate»[a]]", "read a; read a"),
+        (lambda: {1, 2}, "for x in «iterate»[a]: break", "read a"),
+        (lambda: set(), "for x in «iterate»[a]: pass", "read a"),
+        (lambda: {1, 2}, "list(«call map»(map, str, a))", "read a"),
         (lambda: [5], "list(«call map»(map, str, a))", "read a[0]; read a"),
         (lambda: [5], "list(enumerate(«argument enumerate»[a]))", "read a[0]; read a"),
         (lambda: [1], "«late_method append»[a](int('1'))", "write a"),

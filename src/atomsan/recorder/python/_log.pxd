@@ -64,6 +64,8 @@ cdef uint32_t name_number(object text) except 0
 # Makes sure that the reader knows what to call a key of KEY_HASH or KEY_NUMBER. May let other threads run.
 cdef void define_key(uint8_t key_kind, uint64_t hash, PyObject *key) noexcept
 
+# The number that a name has been given; 0: none.
+cdef uint32_t known_name(object text) noexcept
 # Names of modules by the address of their namespace.
 cdef dict namespaces
 cdef void name_namespace(uint64_t address, object name) noexcept

@@ -458,6 +458,13 @@ cdef uint32_t name_number(object text) except 0:
             return names.setdefault(text, number)
 
 
+cdef uint32_t known_name(object text) noexcept:
+    try:
+        return names.get(text, 0)
+    except Exception:
+        return 0
+
+
 cdef void define_key(uint8_t key_kind, uint64_t hash, PyObject *key) noexcept:
     cdef uint64_t mixed = (hash ^ <uint64_t>key_kind << 56) | 1
     cdef uint64_t me = <uint64_t>this_thread()

@@ -7,7 +7,9 @@ nothing between that could let another thread run. Hooks are C functions in type
 All objects are borrowed pointers here, so that nothing is counted twice and no Python code of ours can run by accident.
 """
 
+import abc
 import array
+import ast
 import collections
 import enum
 import functools
@@ -358,13 +360,16 @@ include "probes/records.pxi"
 include "probes/field_values.pxi"
 include "probes/attributes.pxi"
 include "probes/modules.pxi"
+include "probes/memory_views.pxi"
 include "probes/items.pxi"
 include "probes/names.pxi"
 include "probes/methods.pxi"
 include "probes/calls.pxi"
 include "probes/getters.pxi"
 include "probes/iteration.pxi"
+include "probes/patterns.pxi"
 include "probes/regions.pxi"
+include "probes/texts.pxi"
 
 
 # --- making probes ---------------------------------------------------------------------------------------------------
@@ -500,6 +505,7 @@ cdef ready_types():
     ready_one("span", 0, span, NULL, inert_tap, NULL)
     ready_one("drive", 0, drive, drive_by_hand, inert_tap, inert_mark)
     ready_one("enter", 0, enter, NULL, inert_tap, NULL)
+    ready_one("match", 0, match_subject, NULL, inert_tap, NULL)
     ready_one("source", 0, source, NULL, inert_tap, NULL)
 
 
@@ -543,6 +549,8 @@ cdef Probe *made(object row, uint32_t site, dict begins, bint is_entry) except N
         probe.is_raw = name.startswith("object.")
     if row.kind == "call":
         probe.call = call
+        if name == "compile":
+            probe.does = DOES_COMPILE
     elif row.kind == "item":
         probe.call = fast_call_item
     elif row.kind == "aug_attr":
@@ -563,6 +571,7 @@ def make_probes(plan, first_site):
             begins.setdefault(row.region, first_site + number)
     if plan.shared_names:
         shared_names.setdefault(plan.module, set()).update(plan.shared_names)
+    stored_outside.update(plan.stored_outside)
     probes = []
     for number, row in enumerate(plan.probes):
         is_entry = row.kind in ("begin", "resume", "span") and row.region >= 0
@@ -571,6 +580,11 @@ def make_probes(plan, first_site):
         probe = made(row, first_site + number, own_begins, is_entry)
         probes.append(<object><PyObject *>probe)
         Py_DECREF(<PyObject *>probe)
+    for number, row in enumerate(plan.probes):
+        if row.kind == "match":
+            patterns, count = ast.literal_eval(row.step)
+            reads = interned(patterns), tuple(probes[number + 1 : number + 1 + count])
+            (<Probe *><PyObject *>probes[number]).function = new_ref(<PyObject *>reads)
     return probes
 
 
@@ -616,12 +630,6 @@ def set_call_sites(function):
     the same module. None: no call has a site."""
     global call_sites
     call_sites = function
-
-
-def set_dynamic(function):
-    """`function(text, mode, namespace, flags)` gives code for a text that is about to be run; None: the text stays."""
-    global dynamic
-    dynamic = function
 
 
 def set_promoter(function):

@@ -13,12 +13,13 @@ from __future__ import annotations
 import sys
 from bisect import bisect_right, insort
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from types import CodeType, ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from atomsan.errors import InputError
 from atomsan.recorder.python import _log, _probes, _sync, primitives
+from atomsan.recorder.python.dynamic_code import DynamicCode, Text
 from atomsan.recorder.python.entry_functions import function_behind
 from atomsan.recorder.python.options import RecordingOptions
 from atomsan.source.cache import CodeCache
@@ -37,10 +38,6 @@ if TYPE_CHECKING:
 
 # Sends a definition to the reader of the log: a list that JSON can hold.
 Send = Callable[[list[Any]], None]
-
-# So many different texts that are given to `exec` and `eval` are watched: a program can make them without end, and each
-# has sites of its own.
-DYNAMIC_TEXTS = 1000
 
 # No site has this number.
 MOST_SITES = 1 << 32
@@ -64,8 +61,7 @@ class Session:
         self._sources: dict[str, _Loaded] = {}
         self._promoted: dict[int, tuple[CodeType, CodeType]] = {}
         """By the identity of code: the code, and what is to take its place in an entry function."""
-        self._dynamic_code: dict[tuple[str | bytes, str, str, int], CodeType] = {}
-        """Code for each text that the program gave to `exec`: a text is rewritten, and sent to the reader, once."""
+        self._dynamic = DynamicCode(self._dynamic_code, self.enter_namespace)
         self._invocations: dict[str, Invocations | None] = {}
         """By file, where calls came by a library."""
         self._sites = _sites
@@ -93,7 +89,7 @@ class Session:
             undo.callback(primitives.set_promoter, None)
             _probes.set_promoter(self.promote)
             undo.callback(_probes.set_promoter, None)
-            _probes.set_dynamic(self._dynamic)
+            _probes.set_dynamic(self._dynamic.code_for, self._dynamic.note_compiled)
             undo.callback(_probes.set_dynamic, None)
             _probes.set_invokes(self._invokes)
             undo.callback(_probes.set_invokes, None)
@@ -309,29 +305,15 @@ class Session:
         at = bisect_right(self._site_ranges, (site, MOST_SITES)) - 1
         return at >= 0 and site <= self._site_ranges[at][1]
 
-    def _dynamic(self, text: str | bytes, mode: str, namespace: dict[str, Any], flags: int) -> Any:
-        """Code for a text that the program is about to run, or the text itself if it has to run as it is."""
-        name = namespace.get("__name__")
-        module = name if isinstance(name, str) else "<string>"
-        try:
-            # not of a class of the program's own, which could do anything when it is compared
-            text = str.__str__(text) if isinstance(text, str) else b"".join((text,))
-            key = (text, mode, module, flags)
-            code = self._dynamic_code.get(key)
-            if code is None:
-                if len(self._dynamic_code) >= DYNAMIC_TEXTS:
-                    return text
-                made, plan = compile_instrumented(text, module=module, file="<string>", mode=mode, flags=flags)
-                probes = self._probes_for(plan, _text(text))
-                _made.append(_Made(probes, None))
-                code = _bound(made, probes)
-                self._dynamic_code[key] = code
-        except Exception as error:
-            if _log.is_raised_by_program(error):
-                raise
-            return text
-        self.enter_namespace(namespace, module)
-        return code
+    def _dynamic_code(self, text: Text) -> CodeType:
+        """The code with probes of a text that the program runs."""
+        with CompilerWarnings(are_hidden=True) if text.is_compiled else nullcontext():
+            made, plan = compile_instrumented(
+                text.text, module=text.module, file=text.file, mode=text.mode, flags=text.flags, optimize=text.optimize
+            )
+        probes = self._probes_for(plan, _text(text.text))
+        _made.append(_Made(probes, None))
+        return _bound(made, probes)
 
 
 class _ModuleProbes(NamedTuple):

@@ -45,7 +45,8 @@ cdef bint load_special(Probe *probe, PyObject *obj, uint32_t mode, uint32_t numb
     if mode == FIELD_OR_CLASS:
         load_inherited(probe, obj, number)
     elif mode == MODULE:
-        if reads_are_logged(obj, probe.name):
+        # of `module.name += 1` both halves are logged: before the first write nobody has written it from outside
+        if probe.flags & FLAG_AUGMENTED or reads_are_logged(obj, probe.name):
             log_module(probe, obj, RAW_READ)
     elif mode == CLASS:
         load_from_class(probe, obj)

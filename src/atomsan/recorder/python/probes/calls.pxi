@@ -8,6 +8,8 @@ cdef PyObject *call(PyObject *self, PyObject *const *args, size_t nargsf, PyObje
         PyErr_SetString(PyExc_TypeError, "a probe of a call wants the function")
         return NULL
     if S.on and is_function(probe, args[0]):
+        if probe.does == DOES_COMPILE:
+            return call_compile(args, count, names)
         if probe.does == DOES_ITERATE:
             return call_iterating(probe, args, count, names)
         if probe.does == DOES_WRITE_ITEM and count == 4 and names == NULL:

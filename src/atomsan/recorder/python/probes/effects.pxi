@@ -36,6 +36,7 @@ cdef enum:
     DOES_SECOND = 7
     DOES_ITERATE = 8
     DOES_AUGMENT = 9
+    DOES_COMPILE = 10
 
 _DOES = {
     "attribute read": DOES_READ_ATTRIBUTE, "attribute ask": DOES_READ_ATTRIBUTE,

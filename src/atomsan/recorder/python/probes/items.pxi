@@ -73,6 +73,8 @@ cdef PyObject *other_item(Probe *probe, PyObject *obj, PyObject *key) noexcept:
     cdef Thread *thread
     cdef Key place
     if found.mode != CONTAINER or shape == TEXT or shape == PLAIN:
+        if Py_TYPE(obj) == &PyMemoryView_Type:
+            log_view(probe, obj, key, RAW_READ)
         return PyObject_GetItem(obj, key)
     if shape == SEQUENCE:
         log_place(probe, obj, key, number, RAW_READ)
@@ -189,6 +191,8 @@ cdef int store_item(Probe *probe, PyObject *obj, PyObject *key, PyObject *value)
         return list_store(obj, key, value)
     found = container(probe, obj, name_of_setitem)
     if found.mode != CONTAINER or found.shape == TEXT or found.shape == PLAIN:
+        if Py_TYPE(obj) == &PyMemoryView_Type:
+            log_view(probe, obj, key, RAW_WRITE)
         return PyObject_SetItem(obj, key, value)
     if found.shape == SEQUENCE:
         log_place(probe, obj, key, found.number, RAW_WRITE)

@@ -1,5 +1,8 @@
 # Iteration, unpacking, truth tests and membership tests of containers
 
+cdef int A_LOOP = KIND_NAMES.index("iterate")
+
+
 cdef PyObject *iterate(PyObject *self, PyObject *obj) noexcept:
     if S.on:
         return iterating(<Probe *>self, obj)
@@ -61,6 +64,8 @@ cdef void log_step(Thread *thread, Steps *steps) noexcept:
     """The element that comes next, where the order of the iteration says which; else, and at both ends, the structure.
 
     Between the ends the reads of elements stand for it: a change of the structure is between the reads at the ends.
+    Where no element says that there is a second step (a set, the keys of a dict, the end), the structure is read once more
+    there, also if nothing was logged since: code ran, but for iterations that are all inside one call (`list(map(f, s))`).
     After very many steps, the rest is read at once."""
     cdef PyObject *key = NULL
     cdef PyObject *value = NULL
@@ -76,7 +81,9 @@ cdef void log_step(Thread *thread, Steps *steps) noexcept:
             has_element = PyDict_Next(steps.container, &steps.position, &key, &value) != 0
             if has_element:
                 log_known_key(thread, steps.probe, RAW_READ, steps.container, key, steps.number)
-    if not has_element or steps.steps == 0:
+    if not has_element and steps.steps == 1 and steps.probe.kind == A_LOOP:
+        log_structure_again(thread, steps.probe, steps.container, steps.number)
+    elif not has_element or steps.steps == 0:
         log_structure(thread, steps.probe, RAW_READ, steps.container, steps.number)
     steps.steps += 1
 

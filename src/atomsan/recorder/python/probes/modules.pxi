@@ -1,6 +1,7 @@
 # Accesses to globals of a module from outside: module.name
 
 cdef dict shared_names = {}     # by name of the module: those of its globals that functions write
+cdef set stored_outside = set()  # names of attributes that loaded code stores to what imports bind, modules perhaps
 cdef set written_outside = set()
 
 
@@ -10,11 +11,14 @@ cdef bint reads_are_logged(PyObject *module, PyObject *name) noexcept:
     cdef bint answer = False
     if names == NULL:
         return False
-    if not written_outside and not _log.is_instrumented_namespace(names):
+    if not written_outside and not stored_outside and not _log.is_instrumented_namespace(names):
         return False
     keep_error(saved)
     try:
-        if _log.is_instrumented_namespace(names):
+        answer = <object>name in stored_outside
+        if answer and <uint64_t>names not in _log.namespaces:
+            _log.name_namespace(<uint64_t>names, (<dict>names).get("__name__"))
+        if not answer and _log.is_instrumented_namespace(names):
             module_name = _log.namespaces.get(<uint64_t>names)
             answer = <object>name in shared_names.get(module_name, ())
         if not answer and written_outside:

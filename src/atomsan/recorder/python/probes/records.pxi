@@ -22,6 +22,12 @@ cdef inline void log_structure(Thread *thread, Probe *probe, uint32_t op, PyObje
     log_at(thread, probe, op, KEY_STRUCTURE, obj, 0, number)
 
 
+cdef inline void log_structure_again(Thread *thread, Probe *probe, PyObject *obj, uint32_t number) noexcept:
+    """A read at another time than the last one: others may come between the two, though nobody did."""
+    mark_seen(S, <uint64_t>obj)
+    put(S, <uint64_t>obj, 0, RAW_WHAT(number, probe.site), RAW_WORD(thread.number, RAW_READ, KEY_STRUCTURE, probe.flags))
+
+
 cdef inline void log_range(
     Thread *thread, Probe *probe, uint32_t op, PyObject *obj, uint32_t number, uint64_t start, uint64_t stop
 ) noexcept:

@@ -1,4 +1,4 @@
-# Begins and ends of regions, sites of `with` and `await`, and source that is given to `exec`
+# Begins and ends of regions, and sites of `with` and `await`
 
 cdef PyObject *at_site(PyObject *self, PyObject *obj) noexcept:
     """`with` and `await`: the primitive asks for the site."""
@@ -187,31 +187,3 @@ cdef PyObject *enter(PyObject *self, PyObject *function) noexcept:
     if S.on and promoter is not None:
         Py_XDECREF(_log.call_hidden(promoter, (<object>function,), &is_interrupted))
     return new_ref(function)
-
-
-cdef extern from "Python.h":
-    ctypedef struct PyCompilerFlags:
-        int cf_flags
-    int PyEval_MergeCompilerFlags(PyCompilerFlags *)
-    int PyCF_MASK
-
-
-cdef object dynamic = None
-
-
-cdef PyObject *source(PyObject *self, PyObject *text) noexcept:
-    cdef Probe *probe = <Probe *>self
-    cdef PyObject *result
-    cdef PyObject *namespace
-    cdef PyCompilerFlags flags
-    cdef bint is_interrupted
-    if dynamic is None or not (PyUnicode_Check(text) or PyBytes_Check(text)):
-        return new_ref(text)
-    namespace = PyEval_GetGlobals()
-    if namespace == NULL:
-        return new_ref(text)
-    flags.cf_flags = 0
-    PyEval_MergeCompilerFlags(&flags)  # `from __future__` of the code that runs the text holds in the text
-    arguments = <object>text, <object>probe.name, <object>namespace, flags.cf_flags & PyCF_MASK
-    result = _log.call_hidden(dynamic, arguments, &is_interrupted)
-    return new_ref(text) if result == NULL else result

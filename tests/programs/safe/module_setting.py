@@ -1,0 +1,40 @@
+"""The first one who asks looks a rate up, and leaves it in the module of settings."""
+
+import sys
+import threading
+import types
+
+made = types.ModuleType("shop_settings")
+made.rate, made.asked = None, 0
+sys.modules["shop_settings"] = made
+asking_first = threading.Lock()
+
+
+def look_up():
+    return [19]
+
+
+def rate():
+    import shop_settings
+
+    with asking_first:
+        if shop_settings.rate is None:
+            shop_settings.rate = look_up()
+        return shop_settings.rate
+
+
+answers = []
+
+
+def asking():
+    answers.append(rate())
+
+
+threads = [threading.Thread(target=asking) for _ in range(3)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+if any(answer is not answers[0] for answer in answers):
+    print("broken: looked up twice")
+print(answers[0])

@@ -7,6 +7,14 @@ _Bytes = npt.NDArray[np.uint8]
 _Words = npt.NDArray[np.uint32]
 _Longs = npt.NDArray[np.uint64]
 
+def users_of(starts: _Longs, entities: _Words, offset: int) -> tuple[_Words, _Longs, _Words]: ...
+def without_guarded(
+    shapes: tuple[_Words, _Longs, _Words],
+    form_slots: tuple[_Words, _Bytes],
+    entity_count: int,
+    users: tuple[_Words, _Longs, _Words],
+) -> tuple[_Words, _Longs, _Words]: ...
+
 class MeetingFinder:
     case_count: int
     examples: list[list[tuple[int, tuple[int, int, int], int, tuple[int, int, int]]]]

@@ -116,7 +116,7 @@ class RunAnalysis:
     def proved(self) -> tuple[int, int]:
         """How many shapes of transactions there are, and how many of these are atomic whatever others do."""
         _, _, is_counted, _ = self.reader.table.form_columns()
-        shapes = int(is_counted[self.reader.table.shape_columns()[0]].sum())
+        shapes = int(is_counted[self.meetings.shape_forms].sum())
         if self.premise is not None or not self.conflicts.is_complete:
             return shapes, 0
         return shapes, shapes - self.conflicts.commits.several(is_counted)

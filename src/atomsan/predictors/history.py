@@ -6,6 +6,7 @@ another way. The run itself says what the code does then, where it read that val
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -62,8 +63,11 @@ class History:
         self._takes: list[NDArray[Any]] = []
         self._room = MOST_ACCESSES
         self._reads: dict[int, list[Seen]] = {}
-        self._following: dict[int, Path] = {}
-        self._taken: dict[int, NDArray[Any]] = {}
+        self._reads_of: dict[int, dict[tuple[int, int], list[int]]] = {}
+        self._following: dict[tuple[int, int | None], Path] = {}
+        self._written: dict[int, tuple[list[int], list[int]]] = {}
+        self._accessed: dict[int, tuple[NDArray[Any], NDArray[Any]]] = {}
+        self._taken: dict[int, list[int]] = {}
 
     def feed(self, batch: FlatBatch) -> None:
         accesses = np.flatnonzero(batch.op <= Op.WRITE)
@@ -77,19 +81,17 @@ class History:
 
     def is_take(self, event: int) -> bool:
         """Whether an access takes an item that was handed over."""
-        takes = self._all_takes
-        at = int(np.searchsorted(takes, event))
-        return at < len(takes) and int(takes[at]) == event
+        return event in self._all_takes
 
     def write_before(
         self, location: int, event: int, *, but: frozenset[int] = frozenset(), only_takes: bool = False
     ) -> int:
         """The last write of a location before an event, `but` not one of these; `INITIAL` if there is none."""
         writes = self._takes_of(location) if only_takes else self._writes(location)[0]
-        at = int(np.searchsorted(writes, event)) - 1
-        while at >= 0 and int(writes[at]) in but:
+        at = bisect_left(writes, event) - 1
+        while at >= 0 and writes[at] in but:
             at -= 1
-        return int(writes[at]) if at >= 0 else INITIAL
+        return writes[at] if at >= 0 else INITIAL
 
     def thread_of(self, event: int) -> int:
         """The thread that does an access."""
@@ -100,7 +102,7 @@ class History:
         if write == INITIAL:
             return INITIAL
         writes, sites = self._writes(location)
-        return int(sites[np.searchsorted(writes, write)])
+        return sites[bisect_left(writes, write)]
 
     def is_made_in(self, location: int, first: int, last: int) -> bool:
         """Whether the first access of a location is a write from one event to another."""
@@ -114,9 +116,8 @@ class History:
 
         Or what came of that write: other threads that saw it wrote there again, one after the other.
         """
-        rows, targets = self._all_by_location
-        mine = rows[np.searchsorted(targets, location) : np.searchsorted(targets, location, side="right")]
-        start, end = np.searchsorted(self._columns[0][mine], [write + 1, before])
+        mine, all_events = self._accesses(location)
+        start, end = all_events.searchsorted([write + 1, before])
         events, threads, ops, _, sites = (
             column[mine[start : min(end, start + MOST_LOOKS)]].tolist() for column in self._columns
         )
@@ -141,21 +142,25 @@ class History:
             self._reads[site] = [self._seen(row) for row in rows.tolist()]
         return self._reads[site]
 
+    def reads_of(self, site: int, location: int, write: int) -> list[int]:
+        """The events of those that saw a write of a location."""
+        if site not in self._reads_of:
+            found = self._reads_of[site] = {}
+            for one in self.reads_at(site):
+                found.setdefault((one.location, one.write), []).append(one.event)
+        return self._reads_of[site].get((location, write), [])
+
     def following(self, event: int, until: int | None = None) -> Path:
         """What a thread accesses after one of its accesses, in the same transaction; `until` another one, with it.
 
         Not more than so much.
         """
-        if until is not None:
-            rows, events = self._of_thread(event)
-            start, end = np.searchsorted(events, [event + 1, until + 1])
-            return self._done(rows[start:end])
-        known = self._following.get(event)
+        known = self._following.get((event, until))
         if known is None:
             rows, events = self._of_thread(event)
-            end_event = self._end_after(int(self._columns[1][self._row(event)]), event)
-            start, end = np.searchsorted(events, [event + 1, end_event])
-            known = self._following[event] = self._done(rows[start:end])
+            end_event = self._end_after(self.thread_of(event), event) if until is None else until + 1
+            start, end = events.searchsorted([event + 1, end_event])
+            known = self._following[event, until] = self._done(rows[start:end])
         return known
 
     def _done(self, rows: NDArray[Any]) -> Path:
@@ -163,7 +168,7 @@ class History:
         return tuple(map(Done, ops, sites, targets))
 
     def _row(self, event: int) -> int:
-        return int(np.searchsorted(self._columns[0], event))
+        return int(self._columns[0].searchsorted(event))
 
     def _of_thread(self, event: int) -> tuple[NDArray[Any], NDArray[Any]]:
         """The accesses of the thread that does an event: their rows, and their events."""
@@ -177,7 +182,7 @@ class History:
 
     def _end_after(self, thread: int, event: int) -> int:
         ends = self._transaction_ends.get(thread)
-        at = 0 if ends is None else int(np.searchsorted(ends, event))
+        at = 0 if ends is None else int(ends.searchsorted(event))
         return int(ends[at]) if ends is not None and at < len(ends) else event + 1
 
     # ---- indexes, made when they are asked for
@@ -202,19 +207,29 @@ class History:
         rows = np.argsort(targets, kind="stable")
         return rows, targets[rows]
 
-    def _writes(self, location: int) -> tuple[NDArray[Any], NDArray[Any]]:
-        rows, targets = self._by_location
-        mine = rows[np.searchsorted(targets, location) : np.searchsorted(targets, location, side="right")]
-        return self._columns[0][mine], self._columns[4][mine]
+    def _writes(self, location: int) -> tuple[list[int], list[int]]:
+        """The writes of a location, and their sites."""
+        known = self._written.get(location)
+        if known is None:
+            mine = _group(self._by_location, location)
+            known = self._written[location] = self._columns[0][mine].tolist(), self._columns[4][mine].tolist()
+        return known
+
+    def _accesses(self, location: int) -> tuple[NDArray[Any], NDArray[Any]]:
+        """The accesses of a location: their rows, and their events."""
+        known = self._accessed.get(location)
+        if known is None:
+            mine = _group(self._all_by_location, location)
+            known = self._accessed[location] = mine, self._columns[0][mine]
+        return known
 
     @cached_property
-    def _all_takes(self) -> NDArray[Any]:
-        return np.concatenate(self._takes)
+    def _all_takes(self) -> frozenset[int]:
+        return frozenset(np.concatenate(self._takes).tolist())
 
-    def _takes_of(self, location: int) -> NDArray[Any]:
+    def _takes_of(self, location: int) -> list[int]:
         if location not in self._taken:
-            writes, _ = self._writes(location)
-            self._taken[location] = writes[np.isin(writes, self._all_takes)]
+            self._taken[location] = [write for write in self._writes(location)[0] if write in self._all_takes]
         return self._taken[location]
 
     @cached_property
@@ -225,8 +240,7 @@ class History:
         return rows, sites[rows]
 
     def _rows_at(self, site: int) -> NDArray[Any]:
-        rows, sites = self._by_site
-        found = rows[np.searchsorted(sites, site) : np.searchsorted(sites, site, side="right")]
+        found = _group(self._by_site, site)
         reads = found[self._columns[2][found] == Op.READ]
         return reads if len(reads) else found
 
@@ -243,6 +257,12 @@ class History:
     def _transaction_ends(self) -> dict[int, NDArray[Any]]:
         events, threads = (np.concatenate(parts) for parts in zip(*self._ends, strict=True))
         return {int(thread): events[threads == thread] for thread in np.unique(threads)}
+
+
+def _group(sorted_by: tuple[NDArray[Any], NDArray[Any]], number: int) -> NDArray[Any]:
+    """The rows of a number, of rows that are sorted by their numbers."""
+    rows, numbers = sorted_by
+    return rows[numbers.searchsorted(number) : numbers.searchsorted(number, side="right")]
 
 
 def _before_takes(batch: FlatBatch) -> NDArray[Any]:

@@ -62,13 +62,13 @@ class Meetings:
         self._reader = reader
         self._order = order
         self.forms = reader.forms
-        self._shape_forms, self._starts, self._entities, self._offset = reader.table.shape_columns()
+        self.shape_forms, self._starts, self._entities, self._offset = reader.table.shape_columns()
         self._entity_count = int(self._entities.max(initial=0)) + 1
         self._locations, self._slot_starts, _, self._uses = reader.table.form_columns()
 
     def _owners(self) -> Longs:
         """By entity: its shape."""
-        return np.repeat(np.arange(len(self._shape_forms), dtype=np.uint64), np.diff(self._starts).astype(np.int64))
+        return np.repeat(np.arange(len(self.shape_forms), dtype=np.uint64), np.diff(self._starts).astype(np.int64))
 
     def _places(self) -> Longs:
         """By entity: its slot."""
@@ -87,7 +87,7 @@ class Meetings:
     @cached_property
     def meeting_users(self) -> Users:
         """Of the locations that are not always accessed by units which hold one lock throughout."""
-        columns = self._shape_forms, self._starts, self._entities
+        columns = self.shape_forms, self._starts, self._entities
         return Users(*without_guarded(columns, (self._slot_starts, self._uses), self._entity_count, self.all_users))
 
     @cached_property
@@ -99,8 +99,8 @@ class Meetings:
         if not len(counts) or counts.max() <= most:
             return self.meeting_users
         at = np.repeat(np.arange(len(counts)), counts)
-        order = np.lexsort((self._shape_forms[shapes], at))
-        form, at, shapes = self._shape_forms[shapes][order], at[order], shapes[order]
+        order = np.lexsort((self.shape_forms[shapes], at))
+        form, at, shapes = self.shape_forms[shapes][order], at[order], shapes[order]
         first_of_form = np.flatnonzero(np.r_[True, (np.diff(at) != 0) | (np.diff(form.astype(np.int64)) != 0)])
         rank = np.arange(len(at)) - np.repeat(first_of_form, np.diff(np.r_[first_of_form, len(at)]))
         order = np.lexsort((rank, at))
@@ -150,7 +150,7 @@ class Meetings:
         _, threads, firsts, lasts, starts = self._occurrences
         rows, columns = self._times[2:]
         finder = MeetingFinder(
-            (self._shape_forms, self._starts, self._entities),
+            (self.shape_forms, self._starts, self._entities),
             (self._slot_starts, self._uses),
             (starts, np.searchsorted(columns, threads).astype(np.uint32), firsts, lasts, rows),
             self._known if self._known is not None else np.zeros((1, 1), np.uint32),
@@ -203,14 +203,14 @@ class Meetings:
         np.maximum.at(highest, used, by)
         is_shared = lowest[locks] < highest[locks]
         found: dict[int, set[int]] = {}
-        pairs = np.stack([self._shape_forms[users][is_shared], slots[is_shared].astype(np.uint32)])
+        pairs = np.stack([self.shape_forms[users][is_shared], slots[is_shared].astype(np.uint32)])
         for form, slot in np.unique(pairs, axis=1).T.tolist():
             found.setdefault(form, set()).add(slot)
         return found
 
     def _lock_starts(self) -> Longs:
         """By entity: the slot of the first lock of its shape."""
-        return self._locations[self._shape_forms][self._owners()].astype(np.uint64)
+        return self._locations[self.shape_forms][self._owners()].astype(np.uint64)
 
     def writers(self, location: int) -> Iterator[int]:
         """The shapes that write a location."""

@@ -127,15 +127,16 @@ class Replay:
     def _replayed(self, mine: _Side, others: _Side, way: list[State], start: _Start) -> Iterator[Change]:
         written: dict[int, int] = {}
         taken: dict[int, int] = {}
+        ends = max(mine.needed), max(others.needed)
         for (i, j), (to_i, _) in pairwise(way):
-            side, at = (mine, i) if to_i > i else (others, j)
+            side, at, end = (mine, i, ends[0]) if to_i > i else (others, j, ends[1])
             step, event = side.shape.steps[at], side.unit.events[at]
             if self._is_queue(step.target) and self._history.is_take(event):
                 sees = taken[step.target] if step.target in taken else start.write(step.target, only_takes=True)
-                if at < max(side.needed) and sees != self._history.write_before(step.target, event, only_takes=True):
+                if at < end and sees != self._history.write_before(step.target, event, only_takes=True):
                     yield from self._changed(side, at, sees)
                 taken[step.target] = event
-            elif at < max(side.needed) and (step.op == Op.READ or (step.op == Op.WRITE and self._gives(step.site))):
+            elif at < end and (step.op == Op.READ or (step.op == Op.WRITE and self._gives(step.site))):
                 sees = written[step.target] if step.target in written else start.write(step.target)
                 if sees != self._history.write_before(step.target, event):
                     yield from self._changed(side, at, sees)
@@ -203,8 +204,7 @@ class Replay:
         path = self._history.following(*events)
         if len(path) >= MOST_FOLLOWING:
             return None
-        seen = self._history.reads_at(read.site)
-        same = [one.event for one in seen if one.location == read.target and one.write == sees]
+        same = self._history.reads_of(read.site, read.target, sees)
         if same and not is_other:
             ways = {self._history.following(event)[: len(path)] == path for event in same}
             return ways.pop() if len(ways) == 1 else None

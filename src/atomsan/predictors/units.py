@@ -26,7 +26,7 @@ from atomsan.predictors.order import Span
 from atomsan.predictors.publication import NOTHING_MADE
 from atomsan.predictors.spinning import NO_SPINS
 from atomsan.predictors.tree import Tree
-from atomsan.trace.events import Op
+from atomsan.trace.events import NO_SITE, Op
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -105,6 +105,11 @@ class Form:
     @property
     def is_transaction(self) -> bool:
         return bool(self.regions)
+
+    @cached_property
+    def has_sites(self) -> bool:
+        """Whether it is known of all accesses where in the source they are."""
+        return all(step.site != NO_SITE for step in self.steps if step.op <= Op.WRITE)
 
     @cached_property
     def tree(self) -> Tree:

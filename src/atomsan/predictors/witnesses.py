@@ -67,9 +67,11 @@ def predictions(
     """
     kinds = _Kinds(replay, tick)
     for pair in pairs:
-        for torn in torn_by(pair, order, tick):
-            if torn.shape.is_transaction and not torn.grid.is_too_large:
-                yield from kinds.of_pair(torn, pair.stand_in)
+        if not kinds.is_as_before(pair):
+            for torn in torn_by(pair, order, tick):
+                if torn.shape.is_transaction and not torn.grid.is_too_large:
+                    yield from kinds.of_pair(torn, pair.stand_in)
+            kinds.note(pair)
     yield from kinds.doubtful.values()
 
 
@@ -95,6 +97,29 @@ class _Kinds:
         """Those with a stand-in by themselves: what is doubtful in the order of the run need not be with one."""
         self.doubtful: dict[Kind, Prediction] = {}
         """Of the kinds that were not shown: the example of which the least may go another way."""
+        self._failed: list[Kind] = []
+        """Those that were tried in vain in the pair that is looked at."""
+        self._is_plain = True
+        """Whether all that was shown of that pair are kinds of tears that were looked at."""
+        self._failed_in: dict[int, list[Kind]] = {}
+        """The same by case, for those of which one pair is as good as any other."""
+
+    def is_as_before(self, pair: Pair) -> bool:
+        """Whether another pair of the same case has shown all that this one can: then it only counts as tried, too.
+
+        So it is where a kind is known by places in the source alone, and nothing depends on what the run did.
+        """
+        self._failed, self._is_plain = [], True
+        for kind in self._failed_in.get(id(pair.edges), ()):
+            if kind not in self._shown and self._tried[kind, False] < MOST_OF_A_KIND:
+                self._tried[kind, False] += 1
+        return id(pair.edges) in self._failed_in
+
+    def note(self, pair: Pair) -> None:
+        """A pair was looked at. The edges of a case live as long as its pairs."""
+        is_any = self._replay is None and self._is_plain and pair.stand_in is None and not pair.is_ordered_inside
+        if is_any and pair.one.form.has_sites and pair.other.form.has_sites:
+            self._failed_in[id(pair.edges)] = self._failed
 
     def of_pair(self, torn: Torn, stand_in: StandIn | None) -> Iterator[Prediction]:
         """If no kind of a pair was found before, there is an example of it, if it can be torn apart at all."""
@@ -113,7 +138,10 @@ class _Kinds:
             if (found := self._example(torn, tear)) is not None:
                 is_found = True
                 yield from self._taken(kind, found._replace(stand_in=_acting(torn, stand_in)))
+            else:
+                self._failed.append(kind)
         if not is_found and stand_in is None and (violation := torn.grid.violation()) is not None:
+            self._is_plain = False
             way = torn.grid.tear(violation) or []
             yield from self._taken(_kind(torn, violation), self._of_ways(torn, violation, [way]))
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from atomsan.predictors.engines._meetings import MeetingFinder, users_of, without_guarded
+from atomsan.predictors.engines._meetings import MeetingFinder, guarded_locations, users_of
 from atomsan.predictors.forest import Overlap
 from atomsan.predictors.order import Span
 
@@ -82,13 +82,14 @@ class Meetings:
 
     @cached_property
     def all_users(self) -> Users:
-        return Users(*users_of(self._starts, self._entities, self._offset))
+        return Users(*users_of(self._starts, self._entities, self._offset, np.zeros(self._offset + 1, np.uint8)))
 
     @cached_property
     def meeting_users(self) -> Users:
         """Of the locations that are not always accessed by units which hold one lock throughout."""
         columns = self.shape_forms, self._starts, self._entities
-        return Users(*without_guarded(columns, (self._slot_starts, self._uses), self._entity_count, self.all_users))
+        guarded = guarded_locations(columns, (self._slot_starts, self._uses), self._offset)
+        return Users(*users_of(self._starts, self._entities, self._offset, guarded))
 
     @cached_property
     def users(self) -> Users:

@@ -150,7 +150,7 @@ class Shape:
         return found
 
     def occurrence(self, time: Span) -> Occurrence:
-        return next(unit for unit in self.occurrences[time.thread] if unit.time == time)
+        return Occurrence(*self._table.occurrence_of(self.number, len(self.form.steps), *time))
 
     def step(self, unit: Occurrence, at: int, edge: Edge, position: int | None = None) -> Step:
         """A step of a unit, for a witness."""

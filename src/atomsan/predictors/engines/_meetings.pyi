@@ -7,13 +7,10 @@ _Bytes = npt.NDArray[np.uint8]
 _Words = npt.NDArray[np.uint32]
 _Longs = npt.NDArray[np.uint64]
 
-def users_of(starts: _Longs, entities: _Words, offset: int) -> tuple[_Words, _Longs, _Words]: ...
-def without_guarded(
-    shapes: tuple[_Words, _Longs, _Words],
-    form_slots: tuple[_Words, _Bytes],
-    entity_count: int,
-    users: tuple[_Words, _Longs, _Words],
-) -> tuple[_Words, _Longs, _Words]: ...
+def guarded_locations(
+    shapes: tuple[_Words, _Longs, _Words], form_slots: tuple[_Words, _Bytes], offset: int
+) -> _Bytes: ...
+def users_of(starts: _Longs, entities: _Words, offset: int, is_left_out: _Bytes) -> tuple[_Words, _Longs, _Words]: ...
 
 class MeetingFinder:
     case_count: int

@@ -76,13 +76,67 @@ cdef uint32_t guard_of(
     return guard
 
 
-def users_of(const uint64_t[::1] starts, const uint32_t[::1] entities, uint32_t offset):
+def guarded_locations(shapes, form_slots, uint32_t offset):
+    """By location, the entities below the offset: 1 if there is a lock that all its users hold.
+
+    One pass over the shapes, in their order: of the first user of a location it is kept which of its locks the later
+    ones hold, too. Of more than 64 locks some are not looked at.
+    """
+    cdef const uint32_t[::1] forms, entities, slot_starts
+    cdef const uint64_t[::1] starts
+    cdef const uint8_t[::1] uses
+    forms, starts, entities = shapes
+    slot_starts, uses = form_slots
+    cdef uint8_t[::1] guarded = np.zeros(<size_t> offset + 1, np.uint8)
+    if not entities.shape[0]:
+        return np.asarray(guarded)
+    cdef uint32_t count = <uint32_t> forms.shape[0], shape, location, first, bit
+    cdef uint32_t entity_count = 0
+    cdef uint64_t left, k, total = 0
+    for k in range(<uint64_t> entities.shape[0]):
+        entity_count = max(entity_count, entities[k] + 1)
+    # by shape: the locks that its units hold around all they do, one after the other
+    cdef uint64_t[::1] held_starts = np.zeros(<size_t> count + 1, np.uint64)
+    cdef uint32_t[::1] held = np.empty(entities.shape[0], np.uint32)
+    cdef uint32_t[::1] holder = np.zeros(<size_t> entity_count + 1, np.uint32)    # by lock: the last shape, plus 1
+    cdef uint32_t[::1] first_user = np.zeros(<size_t> offset + 1, np.uint32)      # plus 1
+    cdef uint64_t[::1] common = np.zeros(<size_t> offset + 1, np.uint64)          # its locks that all hold, by bit
+    for shape in range(count):
+        for k in range(starts[shape], starts[shape + 1]):
+            if uses[slot_starts[forms[shape]] + (k - starts[shape])] & THROUGHOUT:
+                held[total] = entities[k]
+                holder[entities[k]] = shape + 1
+                total += 1
+        held_starts[shape + 1] = total
+        for k in range(starts[shape], starts[shape + 1]):
+            location = entities[k]
+            if location >= offset:
+                continue
+            if not first_user[location]:
+                left = total - held_starts[shape]
+                first_user[location] = shape + 1
+                common[location] = (<uint64_t> 1 << left) - 1 if left < 64 else ~(<uint64_t> 0)
+                continue
+            first, left, bit = first_user[location] - 1, common[location], 0
+            while left:
+                if left & 1 and holder[held[held_starts[first] + bit]] != shape + 1:
+                    common[location] &= ~(<uint64_t> 1 << bit)
+                left >>= 1
+                bit += 1
+    for location in range(offset):
+        guarded[location] = common[location] != 0
+    return np.asarray(guarded)
+
+
+def users_of(
+    const uint64_t[::1] starts, const uint32_t[::1] entities, uint32_t offset, const uint8_t[::1] is_left_out
+):
     """The locations that are used, the entities below the offset; where the shapes of each begin; these shapes."""
     cdef uint64_t[::1] places = np.zeros(<size_t> offset + 1, np.uint64)
     cdef uint64_t k, total = 0, uses
     cdef uint32_t shape, location, count = 0
     for k in range(<uint64_t> entities.shape[0]):
-        if entities[k] < offset:
+        if entities[k] < offset and not is_left_out[entities[k]]:
             places[entities[k]] += 1
     for location in range(offset):
         count += places[location] > 0
@@ -98,47 +152,12 @@ def users_of(const uint64_t[::1] starts, const uint32_t[::1] entities, uint32_t 
         total += uses
     user_starts[count] = total
     cdef uint32_t[::1] shapes = np.empty(total, np.uint32)
-    for shape in range(<uint32_t> (starts.shape[0] - 1)):
+    for shape in range(<uint32_t> (starts.shape[0] - 1) if total else 0):
         for k in range(starts[shape], starts[shape + 1]):
-            if entities[k] < offset:
+            if entities[k] < offset and not is_left_out[entities[k]]:
                 shapes[places[entities[k]]] = shape
                 places[entities[k]] += 1
     return np.asarray(locations), np.asarray(user_starts), np.asarray(shapes)
-
-
-def without_guarded(shapes, form_slots, size_t entity_count, users):
-    """Users of locations, without the locations that have one lock which all their users hold."""
-    cdef const uint32_t[::1] forms, entities, slot_starts, locations, shapes_of
-    cdef const uint64_t[::1] starts, user_starts
-    cdef const uint8_t[::1] uses
-    forms, starts, entities = shapes
-    slot_starts, uses = form_slots
-    locations, user_starts, shapes_of = users
-    if not shapes_of.shape[0]:
-        return users
-    cdef Columns columns = Columns(&forms[0], &starts[0], &entities[0], &slot_starts[0], &uses[0])
-    cdef uint32_t[::1] holders = np.zeros(entity_count + 1, np.uint32)
-    cdef uint32_t[::1] kept = np.empty(locations.shape[0], np.uint32), kept_shapes = np.empty(
-        shapes_of.shape[0], np.uint32
-    )
-    cdef uint64_t[::1] kept_starts = np.zeros(locations.shape[0] + 1, np.uint64)
-    cdef uint64_t i, total = 0
-    cdef size_t at, count = 0
-    cdef uint32_t guard
-    for at in range(<size_t> locations.shape[0]):
-        guard = guard_of(&columns, &shapes_of[user_starts[at]], user_starts[at + 1] - user_starts[at], &holders[0])
-        for i in range(user_starts[at], user_starts[at + 1]):
-            if guard == NONE or not is_held(&columns, shapes_of[i], guard):
-                break
-        else:
-            continue
-        kept[count] = locations[at]
-        for i in range(user_starts[at], user_starts[at + 1]):
-            kept_shapes[total] = shapes_of[i]
-            total += 1
-        count += 1
-        kept_starts[count] = total
-    return np.asarray(kept[:count]), np.asarray(kept_starts[:count + 1]), np.asarray(kept_shapes[:total])
 
 
 cdef class MeetingFinder:

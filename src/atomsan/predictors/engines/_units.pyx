@@ -606,7 +606,7 @@ cdef class UnitTable:
             hash_value = mixed(hash_value, self.used[locations + i])
         shape = self.shape(form, hash_value, locations + locks)
         self.shapes[shape].count += 1
-        known = found(&self.last_of, <uint64_t> shape << 32 | number)
+        known = self.last_by(shape, number)
         if (
             known == NOT_FOUND
             or self.occurrences[known].first != thread.first
@@ -619,6 +619,16 @@ cdef class UnitTable:
                 tuple([thread.events[i] for i in range(thread.step_count)]),
             )
         return 0
+
+    cdef uint32_t last_by(self, uint32_t shape, uint32_t number) noexcept:
+        """The last occurrence of a shape by a thread, or NOT_FOUND. The first one of a shape is in no table."""
+        cdef uint32_t first = self.shapes[shape].first, known
+        if not first:
+            return NOT_FOUND
+        known = found(&self.last_of, <uint64_t> shape << 32 | number)
+        if known == NOT_FOUND and self.occurrences[first - 1].thread == number:
+            return first - 1
+        return known
 
     cdef int rename(self, ThreadRow *thread, uint32_t *locations, uint32_t *locks) except -1:
         """Write the key of the form; and what it is about: locations from the beginning of `used`, locks from behind."""
@@ -737,11 +747,11 @@ cdef class UnitTable:
         self.occurrence_count += 1
         if row.first:
             self.occurrences[row.last - 1].next = at + 1
+            if not put(&self.last_of, <uint64_t> shape << 32 | number, at):
+                out_of_memory()
         else:
             row.first = at + 1
         row.last = at + 1
-        if not put(&self.last_of, <uint64_t> shape << 32 | number, at):
-            out_of_memory()
         return 0
 
     # ---- what was found
@@ -812,6 +822,21 @@ cdef class UnitTable:
             rows.append((row.thread, row.first, row.last, row.transaction, events))
             at = row.next
         return rows
+
+    def occurrence_of(self, uint32_t number, size_t steps, uint32_t thread, uint32_t first, uint32_t last):
+        """The occurrence of a shape of so many steps by a thread, from a period to another: one of those rows."""
+        if number >= self.shape_count:
+            raise IndexError(number)
+        cdef uint32_t at = self.shapes[number].first
+        cdef OccurrenceRow *row
+        cdef size_t i
+        while at:
+            row = &self.occurrences[at - 1]
+            if row.thread == thread and row.first == first and row.last == last:
+                events = tuple([self.events[row.events + i] for i in range(steps)])
+                return thread, first, last, row.transaction, events
+            at = row.next
+        raise LookupError(number)
 
     def shape_columns(self):
         """By shape: its form, and where its entities begin; all entities; and the number that locks begin with."""

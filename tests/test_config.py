@@ -66,10 +66,9 @@ def test_keys_may_have_hyphens_or_underscores() -> None:
 
 
 def test_repeatable_option_accepts_a_single_string() -> None:
-    assert values("stats", {"output": "a.json"})["output"] == ["a.json"]
-    assert values("stats", {"output": ["a.json", "b.txt"]})["output"] == ["a.json", "b.txt"]
-    assert values("stats", output=("c.json",))["output"] == ["c.json"]
-    assert values("generate", {"output": "a.std"})["output"] == "a.std"
+    assert values("run", {"include": "a"})["include"] == ["a"]
+    assert values("run", {"include": ["a", "b"]})["include"] == ["a", "b"]
+    assert values("run", include=("c",))["include"] == ["c"]
 
 
 def test_exclusive_options_override_the_file_and_are_refused_together() -> None:
@@ -109,9 +108,14 @@ def test_invalid_numbers_on_the_command_line_are_refused(text: str) -> None:
         ({"seed": "7"}, "atomsan.toml: 'seed' must be a whole number, not '7'"),
         ({"seed": 1.5}, "atomsan.toml: 'seed' must be a whole number, not 1.5"),
         ({"read-share": "x"}, "atomsan.toml: 'read-share' must be a number, not 'x'"),
-        ({"output": [1]}, "atomsan.toml: 'output' must be a text, not 1"),
-        ({"output": {"a": 1}}, "atomsan.toml: 'output' must be a text, not "),
-        ({"truth": ["a"]}, "atomsan.toml: 'truth' must be a text, not "),
+        ({"include": [1]}, "atomsan.toml: 'include' must be a text, not 1"),
+        ({"include": {"a": 1}}, "atomsan.toml: 'include' must be a text, not "),
+        ({"preset": ["a"]}, "atomsan.toml: 'preset' must be "),
+        ({"output": "a.json"}, "atomsan.toml: 'output' is for the command line only"),
+        ({"output": ["/etc/settings.json"]}, "atomsan.toml: 'output' is for the command line only"),
+        ({"keep": "run.atomtrace"}, "atomsan.toml: 'keep' is for the command line only"),
+        ({"truth": "a.json"}, "atomsan.toml: 'truth' is for the command line only"),
+        ({"force": True}, "atomsan.toml: 'force' is for the command line only"),
     ],
 )
 def test_bad_keys_are_refused_for_every_verb(file: dict[str, Any], message: str) -> None:
@@ -120,9 +124,10 @@ def test_bad_keys_are_refused_for_every_verb(file: dict[str, Any], message: str)
             values(verb, file)
 
 
-def test_generate_refuses_several_outputs() -> None:
-    with pytest.raises(InputError, match=r"atomsan.toml: 'output' must be a text, not \['a'\]"):
-        values("generate", {"output": ["a"]})
+def test_option_that_names_an_output_is_not_read_from_a_file() -> None:
+    of_outputs = {one.name for one in OPTIONS if "FILE" in one.metavar and one.name not in ("spec", "sets")}
+    assert of_outputs >= {"output", "truth"}
+    assert not any(one.in_file for one in OPTIONS if one.name in of_outputs | {"keep", "force"})
 
 
 def test_number_option_accepts_a_whole_number() -> None:

@@ -4,9 +4,12 @@ import importlib.util
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import textwrap
+import threading
+import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,7 +17,7 @@ import pytest
 
 import atomsan.pytest_plugin
 from atomsan.flow.prediction_beside import SharedSeconds
-from atomsan.pytest_plugin import MarkerOptions
+from atomsan.pytest_plugin import MarkerOptions, limits_suspended
 
 # One account whose every access is locked. `deposit` reads and writes it in two critical sections, `add` in one.
 BANK = """
@@ -614,6 +617,104 @@ def test_what_could_have_happened_fails_a_test(tmp_path: Path) -> None:
     answers = {name: one[0].get("conflict_atomic") for name, one in reports.items()}
     assert answers["test_quiet.py::test_racy"] is False
     assert "test_quiet.py::test_only_what_happens" in answers
+
+
+TEST_ASSERTED = """
+    import threading
+    from bank import Account
+
+    def one_by_one(function, *arguments):
+        for _ in range(2):
+            ended = []
+            threading.Thread(target=lambda: ended.append(function(*arguments))).start()
+            while not ended:
+                pass
+
+    def described(balance):
+        return f"the balance is {balance}"
+
+    def deposit(account):
+        balance = account.balance
+        assert balance + 1 < 1000, described(balance)
+        account.balance = balance + 1
+
+    def test_asserted():
+        one_by_one(deposit, Account())
+"""
+
+
+def test_hint_names_no_calls_of_rewritten_assertions(tmp_path: Path) -> None:
+    project = write(tmp_path / "project", {"bank.py": BANK, "test_asserted.py": TEST_ASSERTED})
+    said = run_pytest(project, "--atomsan").section("test_asserted.py::test_asserted")
+    hint = next(line for line in said.splitlines() if "hint:" in line)
+    assert "described() (line" in hint
+    assert "_saferepr" not in hint
+    assert "_format" not in hint
+
+
+def test_limit_of_time_by_a_signal_is_suspended() -> None:
+    signal.setitimer(signal.ITIMER_REAL, 60)
+    try:
+        with limits_suspended():
+            assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
+        assert 0 < signal.getitimer(signal.ITIMER_REAL)[0] <= 60
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    with limits_suspended():
+        pass
+    assert signal.getitimer(signal.ITIMER_REAL) == (0, 0), "none was set"
+
+
+@pytest.mark.parametrize("is_cancelled", [False, True])
+def test_limit_of_time_by_a_thread_is_suspended(is_cancelled: bool) -> None:
+    """The same thread goes on: a test may see another one as its own that never ended."""
+    called: list[str] = []
+    limit = threading.Timer(1, called.append, ["limit"])
+    limit.name = "pytest_timeout test_one.py::test_it"
+    other = threading.Timer(1, called.append, ["other"])
+    for timer in (limit, other):
+        timer.start()
+    before = threading.enumerate()
+    with limits_suspended():
+        other.join()
+        time.sleep(0.2)
+        assert called == ["other"]
+        assert limit.is_alive()
+    assert set(threading.enumerate()) == {*before} - {other}
+    if is_cancelled:
+        limit.cancel()
+    limit.join(60)
+    assert called == (["other"] if is_cancelled else ["other", "limit"])
+
+
+TEST_LIMITED = """
+    import signal, threading, time
+    import pytest
+    import atomsan.flow.check
+
+    def slow(*args, check=atomsan.flow.check.check):
+        time.sleep(2)
+        return check(*args)
+
+    @pytest.fixture
+    def limited():
+        "As pytest-timeout does it."
+        def over(*_):
+            raise TimeoutError("it took too long")
+        before = signal.signal(signal.SIGALRM, over)
+        signal.setitimer(signal.ITIMER_REAL, 1.5)
+        yield
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+    def test_checked_for_long(limited, monkeypatch):
+        monkeypatch.setattr(atomsan.flow.check, "check", slow)
+"""
+
+
+def test_check_does_not_count_for_the_limit_of_a_test(tmp_path: Path) -> None:
+    project = write(tmp_path / "project", {"test_limited.py": TEST_LIMITED})
+    assert run_pytest(project, "--atomsan").outcomes == {"test_limited.py::test_checked_for_long": "PASSED"}
 
 
 def test_prediction_can_be_turned_off(tmp_path: Path) -> None:

@@ -17,9 +17,11 @@ from __future__ import annotations
 import argparse
 import ast
 import os
+import signal
+import threading
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, cast
@@ -164,6 +166,39 @@ class RunResult(TypedDict):
     """Its report, as the report file will have it; empty if there is no report file."""
 
 
+@contextmanager
+def limits_suspended() -> Iterator[None]:
+    """The time that pytest-timeout allows a test does not pass while the test is checked.
+
+    It sends a signal, or has a thread with a timer, which stays: tests look which threads there are.
+    """
+    suspension = _Suspension()
+    for timer in threading.enumerate():
+        if isinstance(timer, threading.Timer) and timer.name.startswith("pytest_timeout"):
+            timer.function = partial(suspension.call_later, timer, timer.function)
+    left, interval = signal.setitimer(signal.ITIMER_REAL, 0) if hasattr(signal, "setitimer") else (0.0, 0.0)
+    begin = time.monotonic()
+    try:
+        yield
+    finally:
+        suspension.seconds = time.monotonic() - begin
+        suspension.is_over.set()
+        if left:
+            signal.setitimer(signal.ITIMER_REAL, left, interval)
+
+
+class _Suspension:
+    def __init__(self) -> None:
+        self.is_over = threading.Event()
+        self.seconds = 0.0
+
+    def call_later(self, timer: threading.Timer, function: Callable[..., object], *args: object) -> None:
+        """In place of the function of a timer: it has so much more time."""
+        self.is_over.wait()
+        if not timer.finished.wait(self.seconds):
+            function(*args)
+
+
 class Plugin:
     """Records and checks the tests, when `--atomsan` is given."""
 
@@ -305,7 +340,8 @@ class Plugin:
                     if not any(map(self._failing, self._reports.get(item, ()))):
                         raise
                     is_skipped = True
-            checked = [] if is_skipped else [self._check(tape, item, options, start)]
+            with limits_suspended():
+                checked = [] if is_skipped else [self._check(tape, item, options, start)]
             report = self._over_all_runs(item, checked)
         has_failed = failure is not None or bool(getattr(item, "_excinfo", None))
         is_last = has_failed or is_skipped or self._is_last.get(item, True)

@@ -94,7 +94,7 @@ def usual() -> list[list[str]]:
         ["run", "-q", "--noise", "--seed", "7", "app.py", "--quiet", "-m", "--", "x"],
         ["run", "-m", "package.server", "--port", "80"],
         ["run", "-c", "import app", "x"],
-        ["record", "--no-force", "-o", "t.atomtrace", "--", "app.py", "-h"],
+        ["record", "--no-redact-keys", "-o", "t.atomtrace", "--", "app.py", "-h"],
         ["check", "a.std", "--quiet", "b.std"],
         ["check", "--", "-odd.std"],
         ["check", "--format=json", "-o", "-", "a.std"],

@@ -102,6 +102,16 @@ def test_explain_selection(atomsan: Atomsan) -> None:
     assert any(row.startswith("colorsys not watched the standard library") for row in rows)
 
 
+@pytest.mark.parametrize("closes", [True, False])
+def test_definitions_that_cannot_be_written_are_counted(closes: bool, atomsan: Atomsan) -> None:
+    """A daemon closes all descriptors that it knows nothing of: then what comes new has no name."""
+    closing = "import os\nos.closerange(3, 1024)\n" if closes else ""
+    written(f"{closing}class Later: pass\nlater = Later()\nlater.x = 1\n")
+    ran = atomsan("record", "-o", "t.std", "app.py")
+    assert ran.code == 0, ran.err
+    assert ("definitions could not be written" in ran.err) == closes
+
+
 # --- processes that the program forks ------------------------------------------------------------------------------
 
 FORKS = """
@@ -144,6 +154,29 @@ def test_a_forked_process_is_not_recorded(atomsan: Atomsan) -> None:
     assert ran.code == 0, ran.err
     assert "adder" not in Path("t.std").read_text()
     assert "C.n" in Path("t.std").read_text()
+
+
+def test_what_a_forked_process_imports_is_not_taken_for_what_its_parent_does(atomsan: Atomsan) -> None:
+    """Both give the next numbers to the next module, each to its own; the child's comes last."""
+    written(LATER, "mine.py")
+    written("class Other:\n    n = 0\n\n\ndef g():\n    Other.n += 1\n    Other.n += 2\ng()\n", "childs.py")
+    written("""
+import os
+read, write = os.pipe()
+pid = os.fork()
+if pid == 0:
+    os.read(read, 1)
+    import childs
+    os._exit(0)
+import mine
+os.write(write, b"x")
+os.waitpid(pid, 0)
+mine.f()
+""")
+    ran = atomsan("record", "-o", "t.std", "app.py")
+    assert ran.code == 0, ran.err
+    assert "mine.py:4" in Path("t.std").read_text()
+    assert "childs" not in Path("t.std").read_text()
 
 
 def test_a_forked_process_has_a_trace_of_its_own(atomsan: Atomsan) -> None:

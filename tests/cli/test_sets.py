@@ -49,7 +49,7 @@ def test_patterns_alone_prove_nothing(atomsan: Atomsan) -> None:
         ("[sets]\nS = 3", "'sets.S' must be a list of texts"),
         ("[sets]\nS = ['x']\n[declared]\nm = [1]", "'declared.m' must be a list of texts"),
         ("x = 1", "has no table 'sets'"),
-        ("[", "not valid TOML or JSON"),
+        ("[", "not valid TOML"),
     ],
 )
 def test_invalid_file_of_sets_is_refused(atomsan: Atomsan, tmp_path: Path, content: str, what: str) -> None:

@@ -51,6 +51,16 @@ HERE = Section("a.py", "Account.add", 5, 7, "self.lock")
             " (`async with self.lock:`, in the coroutine that calls Account.add)",
         ),
         (
+            Repair(lock="Account.lock", unit=HERE._replace(lock=None), is_task=True),
+            "Account.lock is not held from the first step to the last: hold it over lines 5 to 7 of a.py"
+            " (in the coroutine that calls Account.add)",
+        ),
+        (
+            Repair(lock="Account.lock", unit=HERE, yields=(5, 6, 7)),
+            "Account.lock is not held from the first step to the last: hold it over lines 5 to 7 of a.py"
+            " (`with self.lock:`); at the yield in lines 5, 6 and 7 the lock stays held while the caller runs",
+        ),
+        (
             Repair(lock="Account.lock", let_go="a.py:6", dropped=(6, 7)),
             "Account.lock is let go in between, at a.py:6: drop lines 6 and 7,"
             " or look again afterwards at what was read before",
@@ -312,6 +322,69 @@ def test_tasks_get_a_lock_of_asyncio(tmp_path: Path) -> None:
     assert "sleep() (line 10) runs under the lock then" in repair["hint"]
 
 
+def test_task_and_thread_get_a_lock_of_threads(tmp_path: Path) -> None:
+    """A lock of asyncio would not keep the thread out."""
+    body = """
+    import asyncio, threading
+
+    class Account:
+        def __init__(self):
+            self.balance = 0
+
+        async def deposit(self):
+            balance = self.balance
+            await asyncio.sleep(0)
+            self.balance = balance + 1
+
+        def pay(self):
+            balance = self.balance
+            self.balance = balance - 1
+
+    account = Account()
+
+    def payer():
+        for _ in range(20):
+            account.pay()
+
+    async def main():
+        other = threading.Thread(target=payer)
+        other.start()
+        for _ in range(20):
+            await account.deposit()
+        other.join()
+
+    asyncio.run(main())
+    """
+    repair = repair_of(tmp_path, body)
+    assert repair["new"]["made"].startswith("threading.")
+    assert "async with" not in repair["hint"]
+
+
+def test_access_outside_of_regions_takes_part(tmp_path: Path) -> None:
+    """The unit holds the lock, and the main thread, which is in no function, comes in without it."""
+    body = """
+    import threading
+
+    class Account:
+        def __init__(self):
+            self.lock = threading.Lock()
+            self.balance = 0
+
+        def deposit(self):
+            with self.lock:
+                balance = self.balance
+                self.balance = balance + 1
+
+    account = Account()
+    other = threading.Thread(target=account.deposit)
+    other.start()
+    account.balance = 5
+    other.join()
+    """
+    repair = repair_of(tmp_path, body)
+    assert "Account.lock is held" in repair["hint"]
+
+
 # ---- what to mind, in programs that interleave exactly so
 
 
@@ -509,6 +582,66 @@ def test_caller_of_a_generator_runs_with_the_lock_held(tmp_path: Path) -> None:
     repair, hint = staged_repair(tmp_path, "for one in tickets(): turn()", "box.set(5)", more)
     assert len(repair.yields) == 1
     assert "the lock stays held while the caller runs" in hint
+
+
+@pytest.mark.parametrize(("gives", "made"), [("yield number", "threading.RLock()"), ("turn()", "threading.Lock()")])
+def test_new_lock_around_a_yield_can_be_taken_twice(tmp_path: Path, gives: str, made: str) -> None:
+    """The caller may come back while it runs: a transaction inside a transaction."""
+    more = f"""
+    class Bag:
+        def __init__(self):
+            self.number = 0
+
+        def tickets(self):
+            number = self.number
+            {gives}
+            self.number = number + 1
+
+    def change(bag):
+        bag.number = 5
+
+    bag = Bag()
+    """
+    unit = "for one in bag.tickets(): turn()" if "yield" in gives else "bag.tickets()"
+    repair, _ = staged_repair(tmp_path, unit, "change(bag)", more)
+    assert repair.new is not None
+    assert repair.new.made == made
+
+
+def test_what_is_called_under_the_lock_already_is_not_named(tmp_path: Path) -> None:
+    more = """
+    class Gate:
+        def __init__(self):
+            self.changed = threading.Condition()
+            self.waiting = 0
+
+        def enter(self):
+            waiting = self.waiting
+            turn()
+            prepare_outside()
+            with self.changed:
+                prepare_inside()
+                self.waiting = waiting + 1
+                self.changed.wait(0.001)
+
+    def prepare_outside():
+        pass
+
+    def prepare_inside():
+        pass
+
+    def change(gate):
+        with gate.changed:
+            gate.waiting = 5
+
+    gate = Gate()
+    """
+    repair, _ = staged_repair(tmp_path, "gate.enter()", "change(gate)", more)
+    named = " ".join(repair.calls)
+    assert repair.blocks
+    assert "prepare_outside()" in named
+    assert "prepare_inside()" not in named
+    assert "wait()" not in named
 
 
 def test_task_that_sleeps_or_enters_its_lock_waits_for_nobody(tmp_path: Path) -> None:

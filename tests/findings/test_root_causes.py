@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import atomsan
-from atomsan.findings.finding import Finding, InSet, SiteShown
+from atomsan.findings.finding import Finding, Hold, InSet, SiteShown
 from atomsan.findings.root_causes import root_causes, with_groups
 from atomsan.reports.text import MOST_WAYS, render
 from findings.test_triage import finding
@@ -113,3 +113,60 @@ def test_suspects_of_one_root_cause_have_one_line() -> None:
     assert "\n3 suspects: may be a bug" in text
     assert text.count("an idiom") == 1
     assert "(seen once, and 2 more ways): an idiom" in text
+
+
+def holding(given: Finding, *places: int, since: tuple[int, ...] = ()) -> Finding:
+    """The finding, with the lock held at these steps, from the first of them on or from these events."""
+    starts = dict(zip(places, since or [places[0]] * len(places), strict=True))
+    steps = [
+        replace(step, holds=(Hold("A.lock", starts[number]),) if number in starts else ())
+        for number, step in enumerate(given.witness)
+    ]
+    return replace(given, witness=tuple(steps), span=(0, len(steps) - 1))
+
+
+MIRRORED = "T write A#1.x > U read A#1.x > U read A#1.y > T write A#1.y"
+
+
+def test_violation_of_a_unit_that_holds_the_lock_goes_where_it_is_missing() -> None:
+    """A writer that holds the lock is torn by two readers that do not."""
+    one = holding(at(finding(TORN, "m:one"), 1, 8, 9, 2), 1, 2)
+    other = holding(at(finding(TORN, "m:other"), 3, 8, 9, 4), 1, 2)
+    by_one = holding(at(finding(MIRRORED, "m:writer"), 8, 1, 2, 9), 0, 3)
+    by_other = holding(at(finding(MIRRORED, "m:writer"), 8, 3, 4, 9), 0, 3)
+    assert groups(by_one, by_other, one, other) == [[by_one, one], [by_other, other]]
+    assert [cause.shown.region for cause in root_causes(with_groups([by_one, by_other, one, other]))] == [
+        "m:one",
+        "m:other",
+    ]
+    also_elsewhere = holding(at(finding(MIRRORED, "m:writer"), 11, 1, 2, 12), 0, 3)
+    assert groups(also_elsewhere, one) == [[also_elsewhere, one]]
+    shorter = holding(at(finding(LOST, "m:writer"), 8, 1, 9), 0, 2)
+    assert groups(shorter, one) == [[shorter, one]]
+    (cause,) = root_causes(with_groups([shorter, one]))
+    assert cause.shown.region == "m:one", "there the lock is missing, though the other is shorter"
+
+
+def test_violation_of_a_unit_without_the_lock_stays_where_it_is() -> None:
+    one = holding(at(finding(TORN, "m:one"), 1, 8, 9, 2), 1, 2)
+    two_holds = holding(at(finding(LOST, "m:writer"), 8, 1, 9), 0, 2, since=(0, 2))
+    assert groups(two_holds, one) == [[two_holds], [one]], "it lets the lock go in between"
+    bare = holding(at(finding(LOST, "m:writer"), 8, 1, 9), 1)
+    assert groups(bare, one) == [[bare], [one]]
+    unknown = at(finding(LOST, "m:writer"), 8, 1, 9)
+    assert groups(unknown, one) == [[unknown], [one]]
+
+
+def test_violation_of_a_unit_with_the_lock_and_sites_of_its_own_stays_where_it_is() -> None:
+    one = holding(at(finding(TORN, "m:one"), 1, 8, 9, 2), 1, 2)
+    elsewhere = holding(at(finding(LOST, "m:writer"), 8, 5, 9), 0, 2)
+    assert groups(one, elsewhere) == [[one], [elsewhere]]
+    other = holding(at(finding(TORN, "m:other"), 3, 8, 9, 4), 1, 2)
+    of_both = holding(at(finding(MIRRORED, "m:writer"), 8, 1, 4, 9), 0, 3)
+    assert groups(one, other, of_both) == [[one], [other], [of_both]], "of neither of the two alone"
+
+
+def test_finding_does_not_go_below_a_suspect() -> None:
+    suspect = replace(holding(at(finding(TORN, "m:one"), 1, 8, 9, 2), 1, 2), level="suspect", why="an idiom")
+    found = holding(at(finding(LOST, "m:writer"), 8, 1, 9), 0, 2)
+    assert groups(found, suspect) == [[found], [suspect]]

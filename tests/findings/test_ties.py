@@ -78,3 +78,69 @@ def _event(names: list[str], name: str) -> OwnEvent:
     node = name.removeprefix("read ")
     is_write = node.endswith("=") and node == name
     return OwnEvent(names.index(node), Op.WRITE if is_write else Op.READ, 0)
+
+
+@pytest.mark.parametrize(
+    ("statements", "events", "is_later"),
+    [
+        # one pass comes from the body of a `try` to any other part of it
+        ("try: g(self.a)\nexcept E: g(self.b)", ["self.a", "self.b"], False),
+        ("try: g(self.a)\nexcept E: pass\nelse: g(self.b)", ["self.a", "self.b"], False),
+        ("try: g(self.a)\nfinally: g(self.b)", ["self.a", "self.b"], False),
+        ("try: pass\nexcept E: g(self.a)\nfinally: g(self.b)", ["self.a", "self.b"], False),
+        ("try: pass\nexcept E: pass\nelse: g(self.a)\nfinally: g(self.b)", ["self.a", "self.b"], False),
+        ("try:\n    if x: g(self.a)\nexcept E:\n    if x: g(self.b)", ["self.a", "self.b"], False),
+        ("try: pass\nexcept* E: g(self.a)\nexcept* F: g(self.b)", ["self.a", "self.b"], False),
+        # but not from one handler to another one or to `else`, and not back
+        ("try: pass\nexcept E: g(self.a)\nexcept F: g(self.b)", ["self.a", "self.b"], True),
+        ("try: pass\nexcept E: g(self.a)\nelse: g(self.b)", ["self.a", "self.b"], True),
+        ("try: g(self.a)\nexcept E: g(self.b)", ["self.b", "self.a"], True),
+        ("try: g(self.a)\nfinally: g(self.b)", ["self.b", "self.a"], True),
+        # from one part of a condition to the next
+        ("g(self.a and self.b)", ["self.a", "self.b"], False),
+        ("g(self.a or self.b)", ["self.b", "self.a"], True),
+        ("g(self.a and (self.b or self.c))", ["self.a", "self.b", "self.c"], False),
+        ("g(self.a if x else self.b)", ["self.a", "self.b"], True),
+        # from one pattern to the next, and into the case that fits
+        ("match x:\n    case _ if self.a: g(1)\n    case _ if self.b: g(2)", ["self.a", "self.b"], False),
+        ("match x:\n    case _ if self.a: g(1)\n    case _: g(self.b)", ["self.a", "self.b"], False),
+        ("match x:\n    case 1: g(self.a)\n    case _: g(self.b)", ["self.a", "self.b"], True),
+        ("match x:\n    case 1: g(self.a)\n    case _ if self.b: g(1)", ["self.a", "self.b"], True),
+        # arms of `if`, also inside of a `try`
+        ("if x: g(self.a)\nelse: g(self.b)", ["self.a", "self.b"], True),
+        ("try:\n    if x: g(self.a)\n    else: g(self.b)\nexcept E: pass", ["self.a", "self.b"], True),
+    ],
+)
+def test_pass_comes_from_one_arm_to_another_that_is_no_alternative(
+    statements: str, events: list[str], is_later: bool
+) -> None:
+    lines = "".join(f"\n    {line}" for line in statements.splitlines())
+    flow = flow_of(f"for x in p:{lines}")
+    found = [_event(flow.names, name) for name in events]
+    assert advanced_loops(FlowGraph(flow.summary), found) == ({0} if is_later else set())
+
+
+@pytest.mark.parametrize(
+    ("statements", "events", "advanced"),
+    [
+        # the lambda is made before, and called behind
+        ("f = lambda: self.a\nself.b = 1\ng(f)", ["self.b=", "self.a"], frozenset()),
+        ("f = (self.a for _ in x)\nself.b = 1\ng(f)", ["self.b=", "self.a"], frozenset()),
+        # other accesses tell that it is called in a later iteration
+        ("f = lambda: self.a\ng(self.c)\nself.b = 1", ["self.b=", "self.c", "self.a"], frozenset({0})),
+        # it may be called twice in one iteration, or once in each of two
+        ("f = lambda: self.a\ng(f)", ["self.a", "self.a"], None),
+        ("f = lambda: self.a\nself.b = 1\ng(f)", ["self.b=", "self.a", "self.a"], None),
+        ("f = lambda: self.a\nself.b = 1\ng(f)\nself.c = 1", ["self.b=", "self.a", "self.a", "self.c="], frozenset()),
+        # each step of a generator expression is one of its own loop
+        ("g(self.m(y) for y in p)", ["self.m(y)", "self.m(y)"], frozenset({1})),
+        ("f = (self.m(y) for y in p)\nself.b = 1\ng(f)", ["self.b=", "self.m(y)", "self.m(y)"], frozenset({1})),
+    ],
+)
+def test_place_of_what_is_called_later_tells_nothing(
+    statements: str, events: list[str], advanced: frozenset[int] | None
+) -> None:
+    lines = "".join(f"\n    {line}" for line in statements.splitlines())
+    flow = flow_of(f"for x in p:{lines}")
+    found = [_event(flow.names, name) for name in events]
+    assert advanced_loops(FlowGraph(flow.summary), found) == advanced

@@ -10,6 +10,9 @@ from typing import Any
 
 import pytest
 
+# How a failure begins that is AtomSan's.
+_FOUND = ("atomicity violation: ", "predicted atomicity violation: ")
+
 ended: dict[str, tuple[str, str]] = {}
 
 
@@ -27,7 +30,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 
 def _is_from_atomsan(call: pytest.CallInfo[None]) -> bool:
     raised = call.excinfo.value if call.excinfo is not None else None
-    return isinstance(raised, pytest.fail.Exception) and str(raised.msg).startswith("atomicity violation: ")
+    return isinstance(raised, pytest.fail.Exception) and str(raised.msg).startswith(_FOUND)
 
 
 def pytest_collectreport(report: pytest.CollectReport) -> None:

@@ -98,6 +98,27 @@ PACKAGES = (
         # it counts the bytes that are allocated, those of the recorder too
         options=("-k", "not test_repeated_zero_cache_peek_has_bounded_memory"),
     ),
+    Package(
+        "pebble",
+        "5.2.3",
+        ("pebble",),
+        tests=(
+            "test/test_asynchronous_thread.py",
+            "test/test_concurrent_thread.py",
+            "test/test_pebble.py",
+            "test/test_thread_pool.py",
+        ),
+    ),
+    Package(
+        "persist-queue",
+        "1.1.0",
+        ("persistqueue",),
+        tests=("persistqueue/tests",),
+        needs=("aiofiles", "aiosqlite", "cbor2", "msgpack", "pytest-asyncio"),
+        plugins=("asyncio",),
+        # it needs a server
+        options=("--ignore=persistqueue/tests/test_mysqlqueue.py",),
+    ),
     Package("pydispatcher", "2.0.7", ("pydispatch",)),
     Package(
         "pymemcache",
@@ -117,6 +138,7 @@ PACKAGES = (
     ),
     Package("tinydb", "4.9.0", ("tinydb",), needs=("pyyaml",)),
     Package("toolz", "1.2.0", ("toolz", "tlz"), tests=("toolz", "tlz")),
+    Package("watchdog", "7.1.0", ("watchdog",), needs=("flaky", "pytest-timeout", "pyyaml"), plugins=("timeout",)),
     Package("waitress", "3.0.2", ("waitress",)),
     Package(
         "zict",
@@ -227,18 +249,22 @@ def _run(package: Package, source: Path, recorder: list[str]) -> Outcome:
     for plugin in ("atomsan", "outcomes", *package.plugins):
         command += ["-p", plugin]
     started = time.monotonic()
-    done = subprocess.run(
-        [*command, *recorder, *package.options, *package.tests],
-        cwd=source,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        timeout=TIMEOUT,
-        check=False,
-    )
+    try:
+        done = subprocess.run(
+            [*command, *recorder, *package.options, *package.tests],
+            cwd=source,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            timeout=TIMEOUT,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as expired:
+        said = (expired.stdout or b"").decode(errors="replace") if isinstance(expired.stdout, bytes) else ""
+        return Outcome({ALL: (f"took longer than {TIMEOUT} s", said[-3000:])}, TIMEOUT)
     seconds = time.monotonic() - started
     (package.directory / ("recorded.txt" if recorder else "plain.txt")).write_text(done.stdout, encoding="utf-8")
     if not result.exists():

@@ -246,6 +246,148 @@ def test_thread_that_chose_another_object_stands_in(tmp_path: Path) -> None:
     assert predicted(tmp_path, LEAST, "work, work").findings
 
 
+CHOSEN = """
+counts = [0, 0]
+
+class Cursor:
+    def __init__(self):
+        self.at = 0
+
+cursor = Cursor()
+
+def add(at):
+    counts[at] = counts[at] + 1
+
+def step(me):
+    {does}
+
+def one():
+    for _ in range(1):
+        step(0)
+
+def other():
+    for _ in range(1):
+        step(1)
+"""
+
+
+@pytest.mark.parametrize(
+    "does",
+    [
+        "if any(n < 10 for n in counts): counts[me] = counts[me] + 1",
+        "if any(n < 10 for n in counts): add(me)",
+        "while any(n < 1 for n in counts): counts[me] = counts[me] + 1; break",
+        "{0: add, 1: add}[me](me) if min(counts) < 10 else None",
+    ],
+)
+def test_thread_with_a_key_of_its_own_does_not_stand_in(tmp_path: Path, does: str) -> None:
+    """What it reads decides whether it goes on, but its argument says where."""
+    found = predicted(tmp_path, CHOSEN.format(does=does), "one, other").findings
+    assert not [line for one in found for line in one.explanation if "write is lost" in line]
+
+
+@pytest.mark.parametrize(
+    "does",
+    [
+        "least = counts.index(min(counts)); counts[least] = counts[least] + 1",
+        "add(counts.index(min(counts)))",
+        "least = 0 if counts[0] <= counts[1] else 1; add(least)",
+        "cursor.at = 0 if counts[0] <= counts[1] else 1; counts[cursor.at] = counts[cursor.at] + 1",
+    ],
+)
+def test_thread_with_a_key_by_what_it_reads_stands_in(tmp_path: Path, does: str) -> None:
+    found = predicted(tmp_path, CHOSEN.format(does=does), "one, other").findings
+    assert [line for one in found for line in one.explanation if "write is lost" in line]
+
+
+WAITING = """
+import collections
+
+waiting = collections.deque([object(), object()])
+
+def look(me):
+    return {looks}
+
+def looking():
+    for _ in range(1):
+        look(box)
+
+def leaving():
+    for _ in range(1):
+        with box.lock:
+            waiting.popleft()
+"""
+
+
+@pytest.mark.parametrize(
+    "looks", ["me in waiting", "me not in waiting", "bool(me in waiting)", "waiting.count(me) > 0"]
+)
+def test_look_for_an_element_is_one_step(tmp_path: Path, looks: str) -> None:
+    report = predicted(tmp_path, WAITING.format(looks=looks), "looking, leaving")
+    assert not [one for one in (*report.findings, *report.suspects) if (one.region or "").endswith("look")]
+
+
+@pytest.mark.parametrize(
+    "looks",
+    [
+        "any(one is me for one in waiting)",
+        "me not in waiting and waiting[0]",
+        "(me in waiting, me in waiting)",
+        "len(waiting) and waiting[0] is me",
+    ],
+)
+def test_several_looks_are_not_one_step(tmp_path: Path, looks: str) -> None:
+    report = predicted(tmp_path, WAITING.format(looks=looks), "looking, leaving")
+    assert [one for one in (*report.findings, *report.suspects) if "look" in (one.region or "")]
+
+
+ARGUMENTS = """
+stock = {{"tea": 1}}
+
+class Shop:
+    def __init__(self):
+        self.left = 1
+
+    def is_open(self):
+        return self.left > 0
+
+    def take(self):
+        self.left -= 1
+
+    def sell(self):
+        if self.is_open():
+            self.take()
+
+shop = Shop()
+
+def sell(item):
+    if stock[item] > 0:
+        stock[item] = stock[item] - 1
+
+def take(where, amount):
+    where.n -= amount
+
+def sell_from(where, amount):
+    if where.n > 0:
+        take(where, amount)
+
+def one():
+    for _ in range(1):
+        {does}
+
+def other():
+    for _ in range(1):
+        {does}
+"""
+
+
+@pytest.mark.parametrize("does", ["sell('tea')", "shop.sell()", "sell_from(box, 1)", "sell_from(amount=1, where=box)"])
+def test_thread_with_the_same_argument_stands_in(tmp_path: Path, does: str) -> None:
+    """What it reads is of that argument, too."""
+    found = predicted(tmp_path, ARGUMENTS.format(does=does), "one, other").findings
+    assert [line for one in found for line in one.explanation if "came later and went another way" in line]
+
+
 SENDING = """
 import queue
 pipe = queue.Queue()
@@ -319,3 +461,41 @@ def test_step_behind_a_check_that_would_refuse_is_not_reached(tmp_path: Path, lo
 def test_step_behind_a_look_that_refuses_nothing_is_reached(tmp_path: Path, look: str) -> None:
     code = REFUSING.format(look=look, refuse="print(n)")
     assert predicted(tmp_path, code, "filling, work").findings
+
+
+# ---- one function that is called with other arguments: each call is other code
+
+CLAIM = """
+box.state = "waiting"
+
+def move(old, new):
+    with box.lock:
+        if box.state == old:
+            box.state = new
+            return True
+    return False
+
+def run():
+    {}
+"""
+IN_TWO_CALLS = """if move("waiting", "running"):
+        box.n = box.n + 1
+        move("running", "done")"""
+IN_A_LOOP = """for old, new in (("waiting", "running"), ("running", "done")):
+        if not move(old, new):
+            return
+        box.n = box.n + 1"""
+
+
+@pytest.mark.parametrize("steps", [IN_TWO_CALLS, IN_A_LOOP])
+def test_what_another_call_of_the_same_function_did_is_no_evidence(tmp_path: Path, steps: str) -> None:
+    assert predicted(tmp_path, CLAIM.format(steps), "run, run").findings == []
+
+
+@pytest.mark.parametrize("steps", [IN_TWO_CALLS, IN_A_LOOP])
+def test_claim_that_is_looked_at_before_the_lock_is_taken_is_a_finding(tmp_path: Path, steps: str) -> None:
+    code = CLAIM.format(steps).replace(
+        "    with box.lock:\n        if box.state == old:\n            box.state = new\n            return True",
+        "    if box.state == old:\n        with box.lock:\n            box.state = new\n        return True",
+    )
+    assert predicted(tmp_path, code, "run, run").findings

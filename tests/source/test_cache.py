@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -86,6 +87,66 @@ def test_default_directory_follows_the_environment(monkeypatch: pytest.MonkeyPat
     assert default_directory() is None
     monkeypatch.delenv("ATOMSAN_CACHE")
     monkeypatch.setenv("XDG_CACHE_HOME", "/users")
-    assert default_directory() == os.path.join("/users", "atomsan")
+    assert default_directory() == os.path.join("/users", "atomsan", "code")
     monkeypatch.setenv("XDG_CACHE_HOME", "relative")
     assert default_directory() is None
+
+
+@pytest.mark.parametrize("part", ["the cache", "its parts", "an entry"])
+@pytest.mark.parametrize("mode", [0o770, 0o702, 0o720])
+def test_what_others_may_write_to_is_not_used(part: str, mode: int, tmp_path: Path) -> None:
+    cache = CodeCache(str(tmp_path / "cache"))
+    cache.store("0123", *MADE)
+    (entry,) = entries(tmp_path)
+    path = {"the cache": tmp_path / "cache", "its parts": entry.parent, "an entry": entry}[part]
+    assert cache.load("0123") is not None
+    path.chmod(mode)
+    assert cache.load("0123") is None
+    if part != "an entry":
+        cache.store("01ff", *MADE)
+        assert entries(tmp_path) == [entry], "nothing is put there either"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+@pytest.mark.parametrize("part", ["the cache", "its parts", "an entry"])
+def test_what_another_user_owns_is_not_used(part: str, tmp_path: Path) -> None:
+    cache = CodeCache(str(tmp_path / "cache"))
+    cache.store("0123", *MADE)
+    (entry,) = entries(tmp_path)
+    path = {"the cache": tmp_path / "cache", "its parts": entry.parent, "an entry": entry}[part]
+    os.chown(path, 65534, 65534)
+    assert cache.load("0123") is None
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user")
+def test_entries_that_another_user_made_are_not_used() -> None:
+    with tempfile.TemporaryDirectory() as shared:  # a directory of pytest's is not open to another user
+        os.chmod(shared, 0o1777)
+        cache = CodeCache(os.path.join(shared, "cache"))
+        child = os.fork()
+        if not child:
+            os.setuid(65534)
+            cache.store("0123", *MADE)
+            os._exit(0 if cache.load("0123") else 1)
+        assert os.waitpid(child, 0)[1] == 0, "who made it may use it"
+        assert cache.load("0123") is None
+
+
+def test_directories_and_entries_are_private(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        CodeCache(str(tmp_path / "cache")).store("0123", *MADE)
+    finally:
+        os.umask(before)
+    (entry,) = entries(tmp_path)
+    made = [entry, entry.parent, entry.parent.parent, tmp_path / "cache"]
+    assert [path.stat().st_mode & 0o777 for path in made] == [0o600, 0o700, 0o700, 0o700]
+
+
+def test_link_inside_the_cache_is_not_followed(tmp_path: Path) -> None:
+    cache = CodeCache(str(tmp_path / "cache"))
+    cache.store("0123", *MADE)
+    (entry,) = entries(tmp_path)
+    entry.parent.rename(tmp_path / "elsewhere")
+    entry.parent.symlink_to(tmp_path / "elsewhere")
+    assert cache.load("0123") is None

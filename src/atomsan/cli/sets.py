@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from atomsan.cli.option_groups import RegionOptions, ReportOptions, TraceOptions
@@ -65,15 +63,14 @@ def sets(
 def read_sets(path: str) -> tuple[_Sets, _Sets | None]:
     """The atomic sets in a TOML or JSON file, and its table of units of work on them, if it has one."""
     import json
-    import tomllib
 
+    from atomsan.source.toml_files import parse_toml, read_bytes
+
+    raw = read_bytes(path)
     try:
-        text = Path(path).read_bytes().decode()
-        content: Any = json.loads(text) if os.fspath(path).endswith(".json") else tomllib.loads(text)
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", source=path) from error
+        content: Any = json.loads(raw) if path.endswith(".json") else parse_toml(raw, path)
     except (ValueError, RecursionError) as error:
-        raise InputError(f"not valid TOML or JSON: {error}", source=path) from error
+        raise InputError(f"not valid JSON: {error}", source=path) from error
     if not isinstance(content, dict) or "sets" not in content:
         raise InputError("has no table 'sets'", source=path)
     return _table("sets", content["sets"], path), (

@@ -200,6 +200,7 @@ GENERATING: tuple[Option, ...] = (
         verbs=("generate",),
         type=str,
         metavar="FILE",
+        in_file=False,
         help="Write the known answers as JSON: whether the trace is serializable, and its violations.",
         example="--truth truth.json",
     ),

@@ -35,6 +35,7 @@ def _output(verbs: tuple[str, ...], formats: Mapping[str, ReportFormat]) -> Opti
         metavar="FILE",
         repeated=True,
         default=(),
+        in_file=False,
         help=f"Also write the result to a file, in the format of its name: {', '.join(suffixes(formats))}. Repeatable.",
         example=f"-o result{suffixes(formats)[0]}",
     )
@@ -71,6 +72,7 @@ INPUT_AND_OUTPUT: tuple[Option, ...] = (
         short="-o",
         metavar="FILE",
         default="-",
+        in_file=False,
         help="The trace to write, in the format of its name, as for convert. - is standard output, as STD.",
         example="-o t.atomtrace",
     ),

@@ -1,12 +1,11 @@
 """Option values from configuration files: `[tool.atomsan]` of pyproject.toml, or atomsan.toml.
 
 The command line wins over the file, the file over the default. A file has one table of options for all verbs: a verb
-ignores the options that it does not have.
+ignores the options that it does not have. Options that name what is written are not among them.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,10 @@ from typing import Any
 from atomsan.config.option import Option
 from atomsan.config.table import OPTIONS, options_of
 from atomsan.errors import InputError
+from atomsan.source.toml_files import parse_toml, read_bytes
+
+# A file can come with a stranger's code: it neither names what is written, nor allows that something is replaced.
+_NAMING_OUTPUTS = frozenset({"output", "keep", "truth", "force"})
 
 
 def resolved(verb: str, given: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
@@ -59,6 +62,8 @@ class Settings:
 
     def _check(self, key: str, value: Any) -> None:
         rows = [option for option in OPTIONS if option.name == key and option.in_file]
+        if not rows and key in _NAMING_OUTPUTS:
+            raise self._error(key, "is for the command line only: what is written is not for a file to say")
         if not rows:
             import difflib
 
@@ -99,32 +104,15 @@ def _upwards(start: Path | None) -> Iterator[Path]:
 
 
 def _own_table(path: Path) -> dict[str, Any] | None:
-    raw = _bytes(path)
-    return None if raw is None else _toml(raw, path)
+    return parse_toml(read_bytes(path), path) if path.is_file() else None
 
 
 def _tool_table(path: Path) -> dict[str, Any] | None:
-    raw = _bytes(path)
-    if raw is None or b"atomsan" not in raw:
+    raw = read_bytes(path) if path.is_file() else b""
+    if b"atomsan" not in raw:
         return None
-    tool = _toml(raw, path).get("tool", {})
+    tool = parse_toml(raw, path).get("tool", {})
     table = tool.get("atomsan") if isinstance(tool, dict) else None
     if table is not None and not isinstance(table, dict):
         raise InputError("tool.atomsan must be a table", source=str(path))
     return table
-
-
-def _bytes(path: Path) -> bytes | None:
-    try:
-        return path.read_bytes() if path.is_file() else None
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", source=os.fspath(path)) from error
-
-
-def _toml(raw: bytes, path: Path) -> dict[str, Any]:
-    import tomllib
-
-    try:
-        return tomllib.loads(raw.decode())
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"not valid TOML: {error}", source=str(path)) from error

@@ -18,6 +18,7 @@ COMMON: tuple[Option, ...] = (
         verbs=(*RECORDING_VERBS, "convert", "generate"),
         type=bool,
         default=False,
+        in_file=False,
         help="Replace an existing output.",
         example="--force",
     ),

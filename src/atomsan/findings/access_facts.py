@@ -320,9 +320,17 @@ def _overwrites(step: ShownStep) -> bool:
 # ---- appended, taken out and put back
 
 
-def appends(turn: Turn) -> bool:
-    """Whether others append or put between two appends or puts."""
-    return all(_appends(step) for step in (*turn.ends, turn.before, turn.after))
+def appends(turn: Turn, *, is_written: bool) -> bool:
+    """Whether others append or put between two appends or puts, or between a write of something else and one of these.
+
+    Then all that others can tell is in which order the entries are. `is_written`: the unit itself writes what it
+    accesses first before it goes on, as it does to take out all that is there.
+    """
+    if not (_appends(turn.before) and _appends(turn.enters)):
+        return False
+    if _appends(turn.leaves):
+        return _appends(turn.after)
+    return (turn.leaves.op == "write" or is_written) and turn.leaves.target != turn.enters.target
 
 
 def takes(operation: str | None) -> bool:

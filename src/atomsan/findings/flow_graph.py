@@ -17,6 +17,12 @@ if TYPE_CHECKING:
 VALUE, KEY, RECEIVER, CONTROL = "v", "k", "r", "c"
 EXPLICIT = frozenset({VALUE, KEY, RECEIVER})
 
+# Statements that are loops.
+_LOOPS = frozenset({"For", "AsyncFor", "While"})
+
+# The arm of a `try` that every pass comes to.
+FINALLY = -1
+
 # Nodes by which a value leaves the function.
 LEAVING = frozenset({"return", "yield", "raise"})
 # Calls that make one value of all that is in what they are given, and those that make it of their arguments.
@@ -344,10 +350,35 @@ class FlowGraph:
         reached = (self.nodes[one] for one in self.reached(node))
         return any((one.kind in EFFECTS or one.facts.get("name") in _CALLING) and not one.passes_on for one in reached)
 
-    def are_exclusive(self, one: int, other: int) -> bool:
-        """Whether two nodes stand in different arms of one branch: one pass does not come to both."""
-        arms = self.nodes[other].arms
-        return any(arms.get(branch, arm) != arm for branch, arm in self.nodes[one].arms.items())
+    def is_statement(self, node: Node) -> bool:
+        """Whether a call is what a `match` statement does by itself."""
+        return node.facts.get("name") == "match" and self.statements[node.statement][3] == "Match"
+
+    def is_generated(self, node: Node) -> bool:
+        """Whether a node is done anew in each step of a comprehension or a generator expression."""
+        return bool(node.loops) and self.statements[self.loops[node.loops[-1]][1]][3] not in _LOOPS
+
+    def are_exclusive(self, one: int, later: int) -> bool:
+        """Whether two nodes stand in different arms of one branch: one pass does not come from the one to the other.
+
+        Not all arms are alternatives: from the body of a `try` a pass may come to any other arm, from all of them to
+        `finally`, and from one `except*` to the next; from one part of `and` or `or`, and from the pattern of one
+        `case`, to the next one.
+        """
+        node, arms = self.nodes[one], self.nodes[later].arms
+        return any(
+            arms.get(branch, arm) != arm and not self._goes_on(node, branch, arms[branch])
+            for branch, arm in node.arms.items()
+        )
+
+    def _goes_on(self, node: Node, branch: int, later: int) -> bool:
+        """Whether a pass may come from a node to a later arm of a branch that it stands in."""
+        arm = node.arms[branch]
+        kind = self.statements[branch][3] if 0 <= branch < len(self.statements) else None
+        if kind in ("Try", "TryStar") and (arm == 0 or later == FINALLY):
+            return True
+        is_pattern = kind == "Match" and node.statement == branch
+        return (is_pattern or kind in ("TryStar", "BoolOp")) and arm < later
 
 
 def _operation(node: Node) -> str:

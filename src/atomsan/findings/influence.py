@@ -1,7 +1,8 @@
 """Influence of a value that is read on a later step: what is done until it comes, and on which object or key it is.
 
 By the flow graphs of functions, as the trace has them: of the one that both stand in (`influence_of`), or, where the
-activations around both are known, of all that lie between them (`sways`).
+activations around both are known, of all that lie between them (`sways`). `is_chosen_by_caller` is about what rests on
+something else.
 """
 
 from __future__ import annotations
@@ -9,12 +10,14 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from atomsan.findings.flow_graph import FlowGraphs, Place
+from atomsan.findings.flow_graph import EXPLICIT, KEY, RECEIVER, FlowGraphs, Place
+from atomsan.findings.rechecks import parameter_at
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence, Set
+    from collections.abc import Callable, Iterator, Sequence, Set
 
     from atomsan.findings.activations import Activation
+    from atomsan.findings.flow_graph import FlowGraph
     from atomsan.findings.ties import Local, Ties, Unit
     from atomsan.predictors.replay import Influence, InfluenceOf
     from atomsan.trace.symbols import Symbols
@@ -61,6 +64,51 @@ def sways(ties: Ties, read: Local, step: Local, called: CalledAt) -> bool:
         return True
     is_given = bool(unit.last_inner) and unit.last in unit.graph.reached(unit.first)
     return is_given and _is_swayed_by_arguments(ties.graphs, step, unit.last_inner)
+
+
+def is_chosen_by_caller(ties: Ties, read: Local, step: Local) -> bool:
+    """Whether an argument of the function that both are in says on which object or key a step is, but not the read.
+
+    Another thread that comes to the same read may have been called for another object.
+    """
+    unit = ties.unit(read, step)
+    if unit is None:
+        return False
+    of_step = _choosing(ties.graphs, unit.graph, unit.last, unit.last_inner, step)
+    return bool(of_step - _choosing(ties.graphs, unit.graph, unit.first, unit.first_inner, read))
+
+
+def _choosing(
+    graphs: FlowGraphs, graph: FlowGraph, node: int, inner: Sequence[Activation], access: Local
+) -> frozenset[int]:
+    """The parameters of a function that the object or key of an access rests on; `inner` are the calls it is in."""
+    parameters = [number for number in graph.parameters if "index" in graph.nodes[number].facts]
+    reached = {number: {number, *graph.reached(number, explicit=True)} for number in parameters}
+    if not inner:
+        # what goes into a read is what is read from
+        how = EXPLICIT if graph.nodes[node].kind == "read" else {KEY, RECEIVER}
+        sources = {edge.to for edge in graph.into[node] if edge.how in how}
+    else:
+        sources = set(_chosen_by_arguments(graphs, graph, node, inner, access))
+    return frozenset(number for number in parameters if not sources.isdisjoint(reached[number]))
+
+
+def _chosen_by_arguments(
+    graphs: FlowGraphs, graph: FlowGraph, node: int, inner: Sequence[Activation], access: Local
+) -> Iterator[int]:
+    """The nodes that give the arguments of a call on which the object or key of an access inside rests."""
+    function = inner[0].function
+    called = graphs.of(function)
+    place = graphs.place(inner[1].called_at if len(inner) > 1 else access.site)
+    if called is None or place is None or place.function != function:
+        return
+    chosen = _choosing(graphs, called, place.node, inner[1:], access)
+    is_method = graphs.is_method(function)
+    for at, giving, *_ in graph.nodes[node].facts.get("given", ()):
+        if parameter_at(called, at, is_method=is_method) in chosen:
+            yield giving
+    if is_method and called.parameters and called.parameters[0] in chosen:
+        yield from (edge.to for edge in graph.into[node] if edge.how == RECEIVER)
 
 
 def _may_end_by_raising(graphs: FlowGraphs, unit: Unit, called: CalledAt) -> bool:

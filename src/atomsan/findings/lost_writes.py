@@ -72,7 +72,8 @@ class LostWrites:
         if not unit.common_loops:
             return False
         events = self._around.own_events(pair, unit.activation, self._graphs)
-        return events is None or bool(advanced_loops(unit.graph, events) & set(unit.common_loops))
+        advanced = None if events is None else advanced_loops(unit.graph, events)
+        return advanced is None or bool(advanced & set(unit.common_loops))
 
     def _goes_down(self, graph: FlowGraph, made: Set[int], call: int, last: Local, inner: Sequence[Activation]) -> bool:
         """Whether a value goes by way of the arguments of calls into what the last access writes.

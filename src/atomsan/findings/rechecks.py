@@ -389,7 +389,7 @@ class Rechecks:
             return None
         found: set[str] = set()
         for at, shape in passed:
-            parameter = _parameter(graph, at, is_method=self._graphs.is_method(callee.function))
+            parameter = parameter_at(graph, at, is_method=self._graphs.is_method(callee.function))
             if parameter is None:
                 return None
             decided = self._decided_at(_Level(callee, graph, parameter, lead), shape, later, checks)
@@ -501,8 +501,8 @@ def _passed(level: _Level, hole: _Shape) -> list[tuple[int | str, _Shape]] | Non
     return found
 
 
-def _parameter(graph: FlowGraph, at: int | str, *, is_method: bool) -> int | None:
-    """The parameter that an argument is passed as. A method has the object that it is called on first."""
+def parameter_at(graph: FlowGraph, at: int | str, *, is_method: bool) -> int | None:
+    """The parameter that an argument is passed as: a method has the object that it is called on first."""
     parameters = [number for number in graph.parameters if "index" in graph.nodes[number].facts]
     facts = [graph.nodes[number].facts for number in parameters]
     if any("many" in one for one in facts):

@@ -34,6 +34,7 @@ from atomsan.trace.symbols import class_of
 if TYPE_CHECKING:
     from atomsan.findings.activations import Activation
     from atomsan.findings.finding import Finding, ShownStep
+    from atomsan.findings.flow_graph import FlowGraph
     from atomsan.findings.surroundings import Access, Surroundings
     from atomsan.trace.symbols import Symbols
 
@@ -159,8 +160,9 @@ class Repairs:
             nodes = frozenset(number for number, node in enumerate(unit.graph.nodes) if node.kind != "param")
         loops = self._advanced(pair, unit)
         found = statements_around(unit.graph, nodes, loops) or self._lines_of_lambda(unit)
-        is_task = ends[0].number in self._around.in_tasks
         steps = tuple(step for step in finding.witness if step.op in ("read", "write"))
+        # a lock of asyncio keeps no other thread out
+        is_task = all(step.number in self._around.in_tasks for step in steps)
         return found and _Case(*ends, unit, unit.activation.function, nodes, loops, found, accesses, is_task, steps)
 
     def _lines_of_lambda(self, unit: Unit) -> Statements | None:
@@ -181,7 +183,7 @@ class Repairs:
         if not unit.common_loops:
             return frozenset()
         events = self._around.own_events(pair, unit.activation, self._graphs)
-        return frozenset() if events is None else advanced_loops(unit.graph, events)
+        return (advanced_loops(unit.graph, events) if events is not None else None) or frozenset()
 
     def _nodes_beside(self, unit: Unit, accesses: Sequence[Access]) -> Iterator[int]:
         """The nodes of the same data in the unit's own code: a check before the first access belongs to it."""
@@ -326,6 +328,8 @@ class Repairs:
 
     def _is_in_statements(self, case: _Case, access: Access, around: Sequence[Activation]) -> bool:
         """Whether the unit's statements lead to an access, whoever executes them."""
+        if not around:  # outside of regions
+            return False
         sites = [*(one.called_at for one in around[1:]), access.site]
         for activation, site in zip(around, sites, strict=True):
             place = self._graphs.place(site)
@@ -412,7 +416,8 @@ class Repairs:
             return repair
         found = tuple(dict.fromkeys(self._reentered(case, lock, parts)))
         if repair.new is not None and not case.is_task:
-            made = "threading.RLock()" if found else repair.new.made
+            # what the caller does at a yield may come back here
+            made = "threading.RLock()" if found or self._yields(parts) else repair.new.made
             return replace(repair, new=repair.new._replace(made=made))
         return replace(repair, reentered=found)
 
@@ -494,11 +499,15 @@ class Repairs:
             name = str(node.facts.get("name", ""))
             if node.kind != "call" or node.passes_on or name in known or not name.isidentifier():
                 continue
+            if case.unit.graph.is_statement(node):
+                continue
             is_end = number in (case.unit.first, case.unit.last)
             if is_end and not self._is_given_in(Place(case.function, number), name):
                 continue
             lines = statements_around(case.unit.graph, [number])
-            if lines and case.statements.has_line(lines.first_line) and lines.first_line >= repair.unit.first:
+            if lines is None or _is_in_block(case.unit.graph, lines.first_line, repair.blocks):
+                continue
+            if case.statements.has_line(lines.first_line) and lines.first_line >= repair.unit.first:
                 found[f"{name}() (line {lines.first_line})"] = None
         return tuple(found)[:_MOST_CALLS]
 
@@ -506,6 +515,12 @@ class Repairs:
         """Whether what is called at a place has another name there: the function was handed it and cannot know it."""
         called = self._called.at(place)
         return bool(called) and all(self._name(one).rpartition(".")[2] != name for one in called)
+
+
+def _is_in_block(graph: FlowGraph, line: int, blocks: Sequence[int]) -> bool:
+    """Whether a line is inside a `with` statement that begins in one of these lines."""
+    rows = (row for row in graph.statements if row[0] in blocks and row[3] in ("With", "AsyncWith"))
+    return any(row[0] < line <= row[1] for row in rows)
 
 
 def _about(case: _Case, finding: Finding) -> tuple[object, ...]:

@@ -16,7 +16,7 @@ from atomsan.findings.called_functions import CalledFunctions
 from atomsan.findings.cycles import conflicts, turns
 from atomsan.findings.decisions import is_kept
 from atomsan.findings.flow_graph import LEAVING
-from atomsan.findings.influence import sways
+from atomsan.findings.influence import is_chosen_by_caller, sways
 from atomsan.findings.reasons import (
     ACROSS,
     APPENDS,
@@ -107,15 +107,19 @@ class Rules:
     def _may_stand_in(self, finding: Finding, parting: Parting) -> bool:
         """Whether a thread that reads what another one read does what that one did, and only for that reason did not.
 
-        It does no more than the code does that both were in when they read.
+        It does no more than the code does that both were in when they read, and on the same data: what an argument says
+        another thread may have been called with otherwise.
         """
         if not self._may_go_another_way(parting.change):
             return False
         both = {one.function for one in self._around.activations(parting.look)}
         begun = self._around.activations(parting.change.event)
-        done = [step.number for step in finding.witness if step.number >= parting.change.event]
-        units = [shared(begun, self._around.activations(event), frozenset()).unit for event in done]
-        return all(unit is not None and unit.function in both for unit in units)
+        done = [step for step in finding.witness if step.number >= parting.change.event]
+        units = [shared(begun, self._around.activations(step.number), frozenset()).unit for step in done]
+        read = Local(site=parting.change.site, around=begun)
+        steps = [Local(site=step.at, around=self._around.activations(step.number)) for step in done]
+        is_same_code = all(unit is not None and unit.function in both for unit in units)
+        return is_same_code and not any(is_chosen_by_caller(self._ties, read, step) for step in steps)
 
     def _may_close_elsewhere(self, finding: Finding, step: ShownStep, reason: Reason) -> bool:
         """Whether transactions may be ordered in a way that was not looked at, if a pair of accesses orders nothing.
@@ -173,14 +177,16 @@ class Rules:
         tie = self._ties.tie(unit, first, last, advanced=advanced, passed=self._passed(turn, unit))
         if tie is Tie.APART:
             return ITERATIONS
-        if tie is Tie.NONE and not unit.is_around_block and self._belongs_together(turn, unit, first, last):
+        is_untied = tie is Tie.NONE and not unit.is_around_block
+        is_replaced = is_untied and self._is_replaced(turn, unit, first, last)
+        if is_replaced or (is_untied and self._is_tied_elsewhere(turn)):
             tie = Tie.OWN
         reason = self._proof(turn) or self._checked_again(turn, first)
         if (reason is None or reason.level != "note") and self._is_decision_kept(turn, first, last):
             return KEPT
         if reason is None and self._is_validated(turn, unit, first, last):
             return VALIDATED
-        return reason or self._doubt(turn, unit, tie)
+        return reason or self._doubt(turn, unit, tie, is_replaced=is_replaced)
 
     def _advanced(self, turn: Turn, unit: Unit) -> frozenset[int] | None:
         """The loops of the unit that went on to a later iteration between the accesses. None: it is not known."""
@@ -201,7 +207,7 @@ class Rules:
         if not graph.nodes[place.node].loops:
             return frozenset()
         events = self._around.own_events(turn.pair, inner, self._graphs, is_innermost=True)
-        return frozenset() if events is None else advanced_loops(graph, events)
+        return (advanced_loops(graph, events) if events is not None else None) or frozenset()
 
     def _proof(self, turn: Turn) -> Reason | None:
         if facts.is_overwritten(turn):
@@ -266,7 +272,7 @@ class Rules:
             is_kept(condition, look, write, turn.after.operation, part) for condition in conditions
         )
 
-    def _doubt(self, turn: Turn, unit: Unit, tie: Tie) -> Reason | None:
+    def _doubt(self, turn: Turn, unit: Unit, tie: Tie, *, is_replaced: bool) -> Reason | None:
         if tie is Tie.NONE:
             return NO_FLOW
         if tie is Tie.DEEPER:
@@ -280,7 +286,7 @@ class Rules:
             return HANDED_OUT if any(map(facts.gets, turn.ends)) else ACROSS
         if facts.is_phase(turn, self._graphs):
             return PHASES
-        if facts.appends(turn) and not self._is_read_in_pairs(turn):
+        if facts.appends(turn, is_written=self._is_written(turn)) and not self._is_read_in_pairs(turn):
             return APPENDS
         if all(map(facts.gets, turn.ends)) and not facts.is_pair(unit.graph, unit.first, unit.last):
             return ONE_BY_ONE
@@ -288,7 +294,7 @@ class Rules:
             return BALANCED
         if facts.is_taken_and_put_back(turn, unit, self._graphs) or self._is_borrowed(turn):
             return TAKEN
-        if unit.activation.is_iteration and not self._is_step(turn, unit, tie):
+        if unit.activation.is_iteration and not is_replaced and not self._is_step(turn, unit, tie):
             return ENTRY_LOOP
         is_loose = tie is Tie.OWN and not unit.graph.joins(unit.first, unit.last)
         return LET_IN if is_loose and self._lets_others_in(turn) else None
@@ -354,14 +360,19 @@ class Rules:
         return facts.are_taken_in_pairs(sites, lambda site: symbols.sites.get(site, "operation"), self._graphs)
 
     def _is_step(self, turn: Turn, unit: Unit, tie: Tie) -> bool:
-        """Whether an iteration is one step: a value decides in its own code, or goes from one call into another."""
+        """Whether an iteration is one step.
+
+        A value decides in its own code, or goes from one call into another, or decides whether what it was read from is
+        changed.
+        """
         if tie is not Tie.FLOW:
             return False
         is_update = unit.first == unit.last and unit.graph.nodes[unit.first].kind == "update"
         is_passed = is_update or unit.last in unit.graph.reached(unit.first, explicit=True)
         if not unit.first_inner and not unit.last_inner:
             return is_passed or turn.enters.op == "write"  # a flag may well be looked at twice
-        return turn.leaves.op == "read" and is_passed and self._is_given(turn.leaves)
+        is_of_one = turn.leaves.target == turn.enters.target and turn.enters.op == "write"
+        return turn.leaves.op == "read" and (is_passed or is_of_one) and self._is_given(turn.leaves)
 
     def _is_given(self, step: ShownStep) -> bool:
         """Whether the value that is read there is returned itself, and does not only decide what is."""
@@ -373,6 +384,11 @@ class Rules:
             or any(graph.nodes[node].kind in LEAVING for node in graph.reached(place.node, explicit=True))
         )
 
+    def _is_written(self, turn: Turn) -> bool:
+        """Whether the unit writes the location of its first access once more before the last one."""
+        between = self._around.between.get(turn.pair)
+        return between is not None and any(row[:2] == (Op.WRITE, turn.leaves.target) for row in between.rows())
+
     def _is_borrowed(self, turn: Turn) -> bool:
         """Whether the unit took something out of the container between its look and what it puts in."""
         between = self._around.between.get(turn.pair)
@@ -383,10 +399,6 @@ class Rules:
             op == Op.WRITE and target == turn.enters.target and facts.takes(symbols.sites.get(site, "operation"))
             for op, target, site in between.rows()
         )
-
-    def _belongs_together(self, turn: Turn, unit: Unit, first: Local, last: Local) -> bool:
-        """Whether two calls that no value goes between are one step all the same."""
-        return self._is_replaced(turn, unit, first, last) or self._is_tied_elsewhere(turn)
 
     def _is_replaced(self, turn: Turn, unit: Unit, first: Local, last: Local) -> bool:
         """Whether the unit takes what is there and empties it, or writes a value and takes what is there then."""

@@ -249,14 +249,32 @@ def _is_driven(unit: Unit, loop: int) -> bool:
     return any(inner and unit.graph.is_step_of(node, loop) for node, inner in ends)
 
 
-def advanced_loops(graph: FlowGraph, events: Sequence[OwnEvent]) -> frozenset[int]:
+def advanced_loops(graph: FlowGraph, events: Sequence[OwnEvent]) -> frozenset[int] | None:
     """The loops that went on to a later iteration somewhere between the first and the last of these events.
 
     The trace has no mark for an iteration. One has begun where the code goes back in the order of statements, or of
     evaluation inside a statement, changes to another arm of a branch, or does again what it did at the same place; and
     then it is one of the innermost loop around both places. A context manager that is left is called at the place where
-    it was entered: that is no way back, but what comes inside its statement then is.
+    it was entered: that is no way back, but what comes inside its statement then is. What the code of a lambda or a
+    generator expression does is done when it is called for, so its place says nothing: what is done again is of a later
+    step of that expression. None: it is of a lambda, and nothing else tells in which iteration it was called.
     """
+    placed = [event for event in events if "later" not in graph.nodes[event.node].facts]
+    if len(placed) == len(events):
+        return _advanced(graph, events)
+    advanced, is_unknown = set(_advanced(graph, placed)), False
+    done: set[int] = set()
+    for event in events:
+        node = graph.nodes[event.node]
+        if "later" in node.facts and event.node in done:
+            is_unknown |= not graph.is_generated(node)
+            advanced.update(node.loops[-1:] if graph.is_generated(node) else ())
+        done.add(event.node)
+    is_told = placed and (placed[0], placed[-1]) == (events[0], events[-1])
+    return frozenset(advanced) if advanced or is_told or not is_unknown else None
+
+
+def _advanced(graph: FlowGraph, events: Sequence[OwnEvent]) -> frozenset[int]:
     found: set[int] = set()
     done: set[OwnEvent] = set()
     before: OwnEvent | None = None

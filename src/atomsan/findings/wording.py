@@ -191,8 +191,8 @@ def hint_for_repair(repair: Repair) -> str:
         one = len(repair.calls) == 1
         parts.append(f"{_listed(repair.calls)} {'runs' if one else 'run'} under the lock then")
     if repair.yields:
-        lines = ", ".join(map(str, repair.yields))
-        parts.append(f"at the yield in line {lines} the lock stays held while the caller runs")
+        lines = f"line{'s' if len(repair.yields) > 1 else ''} {_listed([str(line) for line in repair.yields])}"
+        parts.append(f"at the yield in {lines} the lock stays held while the caller runs")
     if repair.idiom:
         parts.append(f"or without a lock: {repair.idiom} does it in one step")
     if repair.is_partial:
@@ -237,10 +237,10 @@ def _sections(repair: Repair) -> str:
         statement = "async with" if repair.is_task else "with"
         how = f"`{statement} {one.lock}:`" if one.lock else ""
         is_stuck = repair.is_task and not one.is_async
-        through = f", in the coroutine that calls {one.function}" if is_stuck else ""
+        through = f"in the coroutine that calls {one.function}" if is_stuck else ""
         if one.function.endswith("<lambda>"):
             how = "make the lambda a function for that"
-        alike.setdefault((one.file, how + through), []).append(one.lines)
+        alike.setdefault((one.file, ", ".join(filter(None, (how, through)))), []).append(one.lines)
     parts = []
     for (file, how), lines in alike.items():
         parts.append(f"{' and '.join(dict.fromkeys(lines))} of {file}" + (f" ({how})" if how else ""))

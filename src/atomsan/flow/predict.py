@@ -30,6 +30,7 @@ from atomsan.predictors.stand_ins import stand_ins
 from atomsan.predictors.witnesses import Prediction, predictions, races
 from atomsan.trace.events import NO_SITE, Op
 from atomsan.trace.monitor import OUT_OF_TIME, Monitor, Progress, silent
+from atomsan.trace.regions import WITHIN_FUNCTION
 
 if TYPE_CHECKING:
     import os
@@ -46,6 +47,9 @@ if TYPE_CHECKING:
     from atomsan.trace.events import Batch
 
 STATUS: Status = "predicted"
+
+# Regions of the code of a function that was called before them: an entry function with loops is no region itself.
+_PARTS_OF_CALLS = WITHIN_FUNCTION | {"loop"}
 
 
 def predict(
@@ -232,6 +236,8 @@ class _Predict:
         if prediction.stand_in is None:
             return found
         acting, done_by, parting = prediction.stand_in
+        if any(change.event == parting.change.event for change in prediction.changes):
+            return replace(found, parting=parting)  # it would read another value again
         told = (
             f"In this run {self.names.thread(acting)} came later and went another way; "
             f"in this order it finds what {self.names.thread(done_by)} found, and does the same."
@@ -302,10 +308,13 @@ def _share(state: _Predict) -> Sharing:
 
 
 def _analyse(state: _Predict) -> RunAnalysis:
+    from atomsan.findings.flow_graph import FlowGraphs
+
     start = time.monotonic()
     assert state.sharing is not None
     source = state.trace.open(CHECKED_AT_ONCE)
     lock_fields, sites = source.symbols.locks.columns, source.symbols.sites
+    graphs = FlowGraphs(source.symbols)
 
     def is_loop(lock: int) -> bool:
         # asked of every lock: most traces have no kinds at all
@@ -314,7 +323,10 @@ def _analyse(state: _Predict) -> RunAnalysis:
 
     @cache
     def is_call(site: int) -> bool:
-        return site != NO_SITE and sites.get(site, "operation") is not None
+        if site == NO_SITE or sites.get(site, "operation") is not None:
+            return site != NO_SITE
+        node = graphs.node(graphs.place(site))
+        return node is not None and node.facts.get("op") == "__contains__"
 
     analysis = RunAnalysis(
         state.sharing.locations,
@@ -329,7 +341,10 @@ def _analyse(state: _Predict) -> RunAnalysis:
     )
     state.source = source
     if source.meta.recorded:
-        state.history = history = History(state.sharing.locations)
+        regions = source.symbols.regions
+        state.history = history = History(
+            state.sharing.locations, lambda region: regions.get(region, "origin") not in _PARTS_OF_CALLS
+        )
 
         def feed(batch: FlatBatch) -> None:
             history.feed(batch)

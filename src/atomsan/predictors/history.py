@@ -6,15 +6,18 @@ another way. The run itself says what the code does then, where it read that val
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_left
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from atomsan.predictors.engines._contexts import ContextReader
 from atomsan.trace.events import Op
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from numpy.typing import NDArray
@@ -34,12 +37,13 @@ MOST_FOLLOWING = 256
 
 
 class Seen(NamedTuple):
-    """A read of the run: the location, the write that it saw, where that stands, and the read's own event."""
+    """A read of the run: the location, the write that it saw, where that stands, the read's own event, its context."""
 
     location: int
     write: int
     write_site: int
     event: int
+    context: int
 
 
 class Done(NamedTuple):
@@ -53,41 +57,74 @@ class Done(NamedTuple):
 Path = tuple[Done, ...]
 
 
-class History:
-    """One pass. Feed it the flattened batches of a trace; `shared` says which locations count."""
+class _Writes(NamedTuple):
+    """The writes of one location, in the order of their events, and where they stand."""
 
-    def __init__(self, shared: NDArray[np.bool_]) -> None:
+    events: array[int]
+    sites: array[int]
+
+
+class History:
+    """One pass. Feed it the flattened batches of a trace; `shared` says which locations count.
+
+    `is_call` says of a region whether it is a call, and not part of one as a lock block is.
+    """
+
+    def __init__(self, shared: NDArray[np.bool_], is_call: Callable[[int], bool] = lambda region: True) -> None:
         self._shared = shared
+        self._is_call = is_call
+        self._calls = np.empty(0, np.uint8)
+        """By region, as far as they are known."""
         self._parts: list[tuple[NDArray[Any], ...]] = []
         self._ends: list[tuple[NDArray[Any], NDArray[Any]]] = []
         self._takes: list[NDArray[Any]] = []
+        self._contexts: list[tuple[NDArray[Any], NDArray[Any]]] = []
+        self._context_reader = ContextReader()
         self._room = MOST_ACCESSES
         self._reads: dict[int, list[Seen]] = {}
-        self._reads_of: dict[int, dict[tuple[int, int], list[int]]] = {}
-        self._following: dict[tuple[int, int | None], Path] = {}
-        self._written: dict[int, tuple[list[int], list[int]]] = {}
-        self._accessed: dict[int, tuple[NDArray[Any], NDArray[Any]]] = {}
-        self._taken: dict[int, list[int]] = {}
+        self._following: dict[int, Path] = {}
+        self._taken: dict[int, array[int]] = {}
+        self._known_writes: dict[int, _Writes] = {}
 
     def feed(self, batch: FlatBatch) -> None:
         accesses = np.flatnonzero(batch.op <= Op.WRITE)
         accesses = accesses[self._shared[batch.target[accesses]]][: self._room]
         self._room -= len(accesses)
+        contexts, begins = self._context_reader.contexts(
+            batch.first,
+            batch.thread,
+            batch.op,
+            batch.original,
+            batch.target,
+            batch.site,
+            batch.threads,
+            self._shared.view(np.uint8),
+            self._calls_up_to(batch.regions),
+        )
+        self._contexts.append((contexts[: len(accesses)], begins[: len(accesses)]))
         columns = (batch.thread, batch.op, batch.target, batch.site)
         self._parts.append((accesses + batch.first, *(column[accesses] for column in columns)))
         ends = np.flatnonzero(batch.op == Op.END)
         self._ends.append((ends + batch.first, batch.thread[ends]))
         self._takes.append(_before_takes(batch) + batch.first)
 
+    def _calls_up_to(self, regions: int) -> NDArray[np.uint8]:
+        if len(self._calls) < regions:
+            more = [self._is_call(region) for region in range(len(self._calls), regions)]
+            self._calls = np.concatenate((self._calls, np.array(more, np.uint8)))
+        return self._calls
+
     def is_take(self, event: int) -> bool:
         """Whether an access takes an item that was handed over."""
-        return event in self._all_takes
+        takes = self._all_takes
+        at = int(np.searchsorted(takes, event))
+        return at < len(takes) and int(takes[at]) == event
 
     def write_before(
         self, location: int, event: int, *, but: frozenset[int] = frozenset(), only_takes: bool = False
     ) -> int:
         """The last write of a location before an event, `but` not one of these; `INITIAL` if there is none."""
-        writes = self._takes_of(location) if only_takes else self._writes(location)[0]
+        writes = self._takes_of(location) if only_takes else self._writes(location).events
         at = bisect_left(writes, event) - 1
         while at >= 0 and writes[at] in but:
             at -= 1
@@ -101,8 +138,8 @@ class History:
         """Where a write of a location stands; `INITIAL` for what was there before."""
         if write == INITIAL:
             return INITIAL
-        writes, sites = self._writes(location)
-        return sites[bisect_left(writes, write)]
+        writes = self._writes(location)
+        return writes.sites[bisect_left(writes.events, write)]
 
     def is_made_in(self, location: int, first: int, last: int) -> bool:
         """Whether the first access of a location is a write from one event to another."""
@@ -116,8 +153,9 @@ class History:
 
         Or what came of that write: other threads that saw it wrote there again, one after the other.
         """
-        mine, all_events = self._accesses(location)
-        start, end = all_events.searchsorted([write + 1, before])
+        rows, targets = self._all_by_location
+        mine = rows[np.searchsorted(targets, location) : np.searchsorted(targets, location, side="right")]
+        start, end = np.searchsorted(self._columns[0][mine], [write + 1, before])
         events, threads, ops, _, sites = (
             column[mine[start : min(end, start + MOST_LOOKS)]].tolist() for column in self._columns
         )
@@ -142,25 +180,21 @@ class History:
             self._reads[site] = [self._seen(row) for row in rows.tolist()]
         return self._reads[site]
 
-    def reads_of(self, site: int, location: int, write: int) -> list[int]:
-        """The events of those that saw a write of a location."""
-        if site not in self._reads_of:
-            found = self._reads_of[site] = {}
-            for one in self.reads_at(site):
-                found.setdefault((one.location, one.write), []).append(one.event)
-        return self._reads_of[site].get((location, write), [])
-
     def following(self, event: int, until: int | None = None) -> Path:
         """What a thread accesses after one of its accesses, in the same transaction; `until` another one, with it.
 
         Not more than so much.
         """
-        known = self._following.get((event, until))
+        if until is not None:
+            rows, events = self._of_thread(event)
+            start, end = np.searchsorted(events, [event + 1, until + 1])
+            return self._done(rows[start:end])
+        known = self._following.get(event)
         if known is None:
             rows, events = self._of_thread(event)
-            end_event = self._end_after(self.thread_of(event), event) if until is None else until + 1
-            start, end = events.searchsorted([event + 1, end_event])
-            known = self._following[event, until] = self._done(rows[start:end])
+            end_event = self._end_after(int(self._columns[1][self._row(event)]), event)
+            start, end = np.searchsorted(events, [event + 1, end_event])
+            known = self._following[event] = self._done(rows[start:end])
         return known
 
     def _done(self, rows: NDArray[Any]) -> Path:
@@ -168,7 +202,7 @@ class History:
         return tuple(map(Done, ops, sites, targets))
 
     def _row(self, event: int) -> int:
-        return int(self._columns[0].searchsorted(event))
+        return int(np.searchsorted(self._columns[0], event))
 
     def _of_thread(self, event: int) -> tuple[NDArray[Any], NDArray[Any]]:
         """The accesses of the thread that does an event: their rows, and their events."""
@@ -178,14 +212,46 @@ class History:
         events, _, _, targets, _ = self._columns
         location, event = int(targets[row]), int(events[row])
         write = self.write_before(location, event)
-        return Seen(location, write, self.write_site(location, write), event)
+        return Seen(location, write, self.write_site(location, write), event, int(self._all_contexts[0][row]))
+
+    def context(self, event: int) -> int:
+        """By which calls inside of its transaction the code of an access was come to: equal for equal calls."""
+        return int(self._all_contexts[0][self._row(event)])
+
+    def is_one_call(self, event: int, later: int) -> bool:
+        """Whether two accesses of a thread are done by one call of a function."""
+        begins = self._all_contexts[1]
+        return bool(begins[self._row(event)] == begins[self._row(later)])
+
+    def turn(self, event: int) -> int:
+        """How often a thread had done an access at that place before, in the same transaction."""
+        row = self._row(event)
+        thread, site = (int(self._columns[at][row]) for at in (1, 4))
+        rows, sites = self._by_site
+        alike = rows[np.searchsorted(sites, site) : np.searchsorted(sites, site, side="right")]
+        events = self._columns[0][alike]
+        begun = np.searchsorted(events, self._end_before(thread, event), side="right")
+        until = np.searchsorted(events, event)
+        return int(np.count_nonzero(self._columns[1][alike[begun:until]] == thread))
 
     def _end_after(self, thread: int, event: int) -> int:
         ends = self._transaction_ends.get(thread)
-        at = 0 if ends is None else int(ends.searchsorted(event))
+        at = 0 if ends is None else int(np.searchsorted(ends, event))
         return int(ends[at]) if ends is not None and at < len(ends) else event + 1
 
+    def _end_before(self, thread: int, event: int) -> int:
+        """The end of the thread's transaction before the one that an event is in; -1 if there is none."""
+        ends = self._transaction_ends.get(thread)
+        at = 0 if ends is None else int(np.searchsorted(ends, event))
+        return int(ends[at - 1]) if ends is not None and at else -1
+
     # ---- indexes, made when they are asked for
+
+    @cached_property
+    def _all_contexts(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Of all accesses: the contexts, and the begins of the calls."""
+        contexts, begins = zip(*self._contexts, strict=True)
+        return np.concatenate(contexts), np.concatenate(begins)
 
     @cached_property
     def _columns(self) -> tuple[NDArray[Any], ...]:
@@ -207,29 +273,22 @@ class History:
         rows = np.argsort(targets, kind="stable")
         return rows, targets[rows]
 
-    def _writes(self, location: int) -> tuple[list[int], list[int]]:
-        """The writes of a location, and their sites."""
-        known = self._written.get(location)
-        if known is None:
-            mine = _group(self._by_location, location)
-            known = self._written[location] = self._columns[0][mine].tolist(), self._columns[4][mine].tolist()
-        return known
-
-    def _accesses(self, location: int) -> tuple[NDArray[Any], NDArray[Any]]:
-        """The accesses of a location: their rows, and their events."""
-        known = self._accessed.get(location)
-        if known is None:
-            mine = _group(self._all_by_location, location)
-            known = self._accessed[location] = mine, self._columns[0][mine]
-        return known
+    def _writes(self, location: int) -> _Writes:
+        """Kept, as one location is asked for again and again; to look one up in an array of NumPy takes far longer."""
+        if location not in self._known_writes:
+            rows, targets = self._by_location
+            mine = rows[np.searchsorted(targets, location) : np.searchsorted(targets, location, side="right")]
+            self._known_writes[location] = _Writes(*(_array(self._columns[column][mine]) for column in (0, 4)))
+        return self._known_writes[location]
 
     @cached_property
-    def _all_takes(self) -> frozenset[int]:
-        return frozenset(np.concatenate(self._takes).tolist())
+    def _all_takes(self) -> NDArray[Any]:
+        return np.concatenate(self._takes)
 
-    def _takes_of(self, location: int) -> list[int]:
+    def _takes_of(self, location: int) -> array[int]:
         if location not in self._taken:
-            self._taken[location] = [write for write in self._writes(location)[0] if write in self._all_takes]
+            writes = np.array(self._writes(location).events)
+            self._taken[location] = _array(writes[np.isin(writes, self._all_takes)])
         return self._taken[location]
 
     @cached_property
@@ -240,7 +299,8 @@ class History:
         return rows, sites[rows]
 
     def _rows_at(self, site: int) -> NDArray[Any]:
-        found = _group(self._by_site, site)
+        rows, sites = self._by_site
+        found = rows[np.searchsorted(sites, site) : np.searchsorted(sites, site, side="right")]
         reads = found[self._columns[2][found] == Op.READ]
         return reads if len(reads) else found
 
@@ -259,12 +319,6 @@ class History:
         return {int(thread): events[threads == thread] for thread in np.unique(threads)}
 
 
-def _group(sorted_by: tuple[NDArray[Any], NDArray[Any]], number: int) -> NDArray[Any]:
-    """The rows of a number, of rows that are sorted by their numbers."""
-    rows, numbers = sorted_by
-    return rows[numbers.searchsorted(number) : numbers.searchsorted(number, side="right")]
-
-
 def _before_takes(batch: FlatBatch) -> NDArray[Any]:
     """The places of the last accesses that threads do before they take something."""
     order = np.argsort(batch.thread, kind="stable")
@@ -274,3 +328,9 @@ def _before_takes(batch: FlatBatch) -> NDArray[Any]:
     takes = takes[last[takes] >= 0]
     places = last[takes]
     return np.sort(order[places[threads[places] == threads[takes]]])
+
+
+def _array(column: NDArray[Any]) -> array[int]:
+    found: array[int] = array("q")
+    found.frombytes(column.astype(np.int64).tobytes())
+    return found

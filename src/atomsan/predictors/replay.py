@@ -8,6 +8,9 @@ another write than in the run, and its thread may go another way. It goes the sa
 - or, where no object or key rests on it: the same code read values at that place that were written at the same place
   in the source, and always did the same until then.
 
+The same code is that which was come to by the same calls: called from another place, or once more, a function may have
+been given something else.
+
 What is taken out of a queue rests on what was taken before, and not on what is put in later.
 
 Other data is as it was when the earlier of the two units began; or when the later one began, without what the earlier
@@ -103,7 +106,7 @@ class Replay:
         """Whether a location has what all writes have left, as the structure of a container, and not only the last."""
         self._gives = gives
         """Whether the operation at a site gives what it takes out of a container that it changes."""
-        self._usual: dict[tuple[int, int, tuple[tuple[int, int], ...]], bool] = {}
+        self._usual: dict[tuple[int, int, int, tuple[tuple[int, int], ...]], bool] = {}
 
     def changes(self, torn: Torn, tear: Tear, way: list[State]) -> list[Change]:
         """What may go another way; nothing, if each thread comes to its steps as far as can be told."""
@@ -127,16 +130,15 @@ class Replay:
     def _replayed(self, mine: _Side, others: _Side, way: list[State], start: _Start) -> Iterator[Change]:
         written: dict[int, int] = {}
         taken: dict[int, int] = {}
-        ends = max(mine.needed), max(others.needed)
         for (i, j), (to_i, _) in pairwise(way):
-            side, at, end = (mine, i, ends[0]) if to_i > i else (others, j, ends[1])
+            side, at = (mine, i) if to_i > i else (others, j)
             step, event = side.shape.steps[at], side.unit.events[at]
             if self._is_queue(step.target) and self._history.is_take(event):
                 sees = taken[step.target] if step.target in taken else start.write(step.target, only_takes=True)
-                if at < end and sees != self._history.write_before(step.target, event, only_takes=True):
+                if at < max(side.needed) and sees != self._history.write_before(step.target, event, only_takes=True):
                     yield from self._changed(side, at, sees)
                 taken[step.target] = event
-            elif at < end and (step.op == Op.READ or (step.op == Op.WRITE and self._gives(step.site))):
+            elif at < max(side.needed) and (step.op == Op.READ or (step.op == Op.WRITE and self._gives(step.site))):
                 sees = written[step.target] if step.target in written else start.write(step.target)
                 if sees != self._history.write_before(step.target, event):
                     yield from self._changed(side, at, sees)
@@ -177,17 +179,21 @@ class Replay:
         read = side.shape.steps[at]
         for needed in dict.fromkeys(side.needed):
             step = side.shape.steps[needed]
-            if needed <= at or step.site == read.site:
-                continue
-            if is_later and self._influence(read.site, step.site) != "object":
-                continue
             events = side.unit.events
             between = events[at], events[needed]
+            if needed <= at or (step.site == read.site and self._history.is_one_call(*between)):
+                continue
+            if is_later and self._influence_on(read, step, between) != "object":
+                continue
             is_same = None if is_later else self._goes_the_same_way(read, step, between, sees, is_other=is_other)
             if not is_same:
                 yield Change(
                     events[at], read.site, side.unit.thread, events[needed], step.site, is_refuted=is_same is False
                 )
+
+    def _influence_on(self, read: UnitStep, step: UnitStep, events: tuple[int, int]) -> Influence:
+        """The graph of a function tells only what one call of it does."""
+        return self._influence(read.site, step.site) if self._history.is_one_call(*events) else "unknown"
 
     def _goes_the_same_way(
         self, read: UnitStep, step: UnitStep, events: tuple[int, int], sees: int, *, is_other: bool = False
@@ -196,7 +202,7 @@ class Replay:
 
         `is_other`: what it sees is not what others saw of that write.
         """
-        influence = self._influence(read.site, step.site)
+        influence = self._influence_on(read, step, events)
         if influence == "none":
             return True
         if NO_SITE in (read.site, step.site):
@@ -204,19 +210,25 @@ class Replay:
         path = self._history.following(*events)
         if len(path) >= MOST_FOLLOWING:
             return None
-        same = self._history.reads_of(read.site, read.target, sees)
+        context = self._history.context(events[0])
+        seen = [one for one in self._history.reads_at(read.site) if one.context == context]
+        same = [one.event for one in seen if one.location == read.target and one.write == sees]
+        if same and not is_other:
+            turn = self._history.turn(events[0])
+            same = [event for event in same if self._history.turn(event) == turn]
         if same and not is_other:
             ways = {self._history.following(event)[: len(path)] == path for event in same}
             return ways.pop() if len(ways) == 1 else None
-        return True if influence != "object" and self._is_usual(read, path, sees) else None
+        return True if influence != "object" and self._is_usual(read, context, path, sees) else None
 
-    def _is_usual(self, read: UnitStep, path: Path, sees: int) -> bool:
+    def _is_usual(self, read: UnitStep, context: int, path: Path, sees: int) -> bool:
         """Whether the same code always goes this way if it reads what was written at the place of a write."""
         places = tuple((one.op, one.site) for one in path)
         write_site = self._history.write_site(read.target, sees)
-        key = read.site, write_site, places
+        key = read.site, context, write_site, places
         if key not in self._usual:
-            alike = [one.event for one in self._history.reads_at(read.site) if one.write_site == write_site]
+            seen = (one for one in self._history.reads_at(read.site) if one.context == context)
+            alike = [one.event for one in seen if one.write_site == write_site]
             ways = (self._history.following(event)[: len(path)] for event in alike)
             self._usual[key] = bool(alike) and all(tuple((one.op, one.site) for one in way) == places for way in ways)
         return self._usual[key]

@@ -254,8 +254,11 @@ def _counts(report: Report) -> list[str]:
     of = f" of {counted(causes, 'root cause')}" if causes < len(report.findings) else ""
     counts.append(f"{counted(len(report.findings), 'finding')}{of} ({report.algorithm})")
     if report.suspects or report.is_recorded:
+        doubted = sum(cause.shown.level == "suspect" for cause in report.root_causes())
+        alone = sum(1 + len(cause.ways) for cause in report.root_causes() if cause.shown.level == "suspect")
+        of = f" of {counted(doubted, 'root cause')}" if doubted < alone == len(report.suspects) else ""
         undecided = f" ({len(report.undecided):,} of them undecided)" if report.undecided else ""
-        counts.append(f"{counted(len(report.suspects), 'suspect')}{undecided}")
+        counts.append(f"{counted(len(report.suspects), 'suspect')}{of}{undecided}")
     if report.notes or report.is_recorded:
         counts.append(f"{counted(len(report.notes), 'note')}{' (--all shows them)' if report.notes else ''}")
     return counts

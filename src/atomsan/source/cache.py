@@ -3,6 +3,9 @@
 The name of an entry is a hash of the source, the options, and the versions of Python and of the instrumenter. An entry
 holds code with placeholders, and the plan; probes are made when it is loaded. A damaged entry is replaced, and a
 directory that cannot be written to costs time and nothing else.
+
+An entry is code that runs in the program: whoever could have written it could have run anything. So a directory or
+entry that is not the user's own, or that others may write to, is not used; those made here are the user's alone.
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import marshal
 import os
+import stat
 import sys
 from importlib.util import source_hash
 from types import CodeType
@@ -20,17 +24,17 @@ from atomsan.source.plan import Function, Plan, Probe, Region
 
 ENVIRONMENT = "ATOMSAN_CACHE"
 
-# Taken before the program can replace it, as its tests may do.
-_open = open
+# Taken before the program can replace them, as its tests may do.
+_open, _stat, _lstat, _fstat = open, os.stat, os.lstat, os.fstat
 
 
 def default_directory() -> str | None:
-    """The directory of the cache: $ATOMSAN_CACHE, or the user's cache directory. Empty: there is none."""
+    """The directory of the cache: $ATOMSAN_CACHE, or one in the user's cache directory. Empty: there is none."""
     given = os.environ.get(ENVIRONMENT)
     if given is not None:
         return given or None
     home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    return os.path.join(home, "atomsan") if os.path.isabs(home) else None
+    return os.path.join(home, "atomsan", "code") if os.path.isabs(home) else None
 
 
 class CodeCache:
@@ -49,7 +53,12 @@ class CodeCache:
         if self.directory is None:
             return None
         try:
-            with _open(self._path(name), "rb") as file:
+            path = self._path(name)
+            if not self._is_private(path):
+                return None
+            with _open(path, "rb") as file:
+                if not _is_own(_fstat(file.fileno())):
+                    return None
                 digest, content = file.read(8), file.read()
             if source_hash(content) != digest:
                 return None
@@ -64,10 +73,12 @@ class CodeCache:
         content = marshal.dumps((code, _plain(plan)))
         path = self._path(name)
         with contextlib.suppress(OSError):
-            os.makedirs(os.path.dirname(path), exist_ok=True)
+            self._make_directories(path)
+            if not self._is_private(path):
+                return
             temporary = f"{path}.{os.getpid()}"
             try:
-                with _open(temporary, "xb") as file:
+                with _open(temporary, "xb", opener=_private_opener) as file:
                     file.write(source_hash(content) + content)
                 os.replace(temporary, path)
             except OSError:
@@ -76,6 +87,31 @@ class CodeCache:
     def _path(self, name: str) -> str:
         assert self.directory is not None
         return os.path.join(self.directory, f"{sys.implementation.cache_tag}", name[:2], name[2:])
+
+    def _directories(self, path: str) -> list[str]:
+        """Those of an entry, the cache's own first."""
+        of_names = os.path.dirname(path)
+        return [self.directory or "", os.path.dirname(of_names), of_names]
+
+    def _make_directories(self, path: str) -> None:
+        os.makedirs(os.path.dirname(self.directory or "") or ".", exist_ok=True)
+        for directory in self._directories(path):
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(directory, 0o700)
+
+    def _is_private(self, path: str) -> bool:
+        """Whether nobody else can have put an entry there. A directory that is not there is nobody's."""
+        top, *rest = self._directories(path)
+        facts = [_stat(top), *map(_lstat, rest)]  # the cache itself may be a link, which the user has set
+        return all(stat.S_ISDIR(one.st_mode) and _is_own(one) for one in facts)
+
+
+def _is_own(facts: os.stat_result) -> bool:
+    return facts.st_uid == os.geteuid() and not facts.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+
+
+def _private_opener(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
 
 
 def _plain(plan: Plan) -> tuple[Any, ...]:

@@ -389,7 +389,7 @@ class ExpressionFlow(FlowState):
         arguments = self._arguments(node)
         is_partial = self.canonical(node.func) == _PARTIAL
         facts = self.wrapping(is_partial or node in self.boxes.makers) | self._given(node)
-        number = self.access("call", node, name=name, **facts)
+        number = self.access("call", node, name="" if _is_generated(node.func) else name, **facts)
         _multiline_call(self, number, node)
         self.receive(received, number)
         self.graph.flow(NOTHING.union(*arguments), number)
@@ -576,3 +576,9 @@ _EXPRESSIONS: dict[type[ast.AST], Callable[[Any, Any], Values]] = {
     ast.GeneratorExp: ExpressionFlow._comprehension,
     ast.Call: ExpressionFlow._call,
 }
+
+
+def _is_generated(function: ast.expr) -> bool:
+    """Whether nobody wrote a call in the source: pytest's rewritten assertions call `@pytest_ar._saferepr`."""
+    base = function.value if isinstance(function, ast.Attribute) else function
+    return isinstance(base, ast.Name) and base.id.startswith("@")

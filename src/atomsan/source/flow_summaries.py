@@ -10,7 +10,8 @@ statement `s`, loops `l` and the branches it stands in (`arms`), and facts (`flo
 on one value that it is (`shape`), with the node that gives this value (`of`), or what it says of each of several values
 (`views`); the nodes that give what it passes (`given`: by position or name); the node that reads what a write changes
 by an operator (`read`); whether it only puts values into a box, or takes them out (`wraps`; `boxes.py`); and whether it
-is in the code of a lambda or a generator expression, which runs when it is called for (`later`). All others in a
+is in the code of a lambda or a generator expression, which runs when it is called for (`later`). The arms of a `try`
+are its body (0), its handlers, its `else`, and `finally` (-1). All others in a
 statement are in the order of evaluation, but for the read of an update, which comes before what is added. An edge says
 how one flows into another: as a value (`v`), as a key (`k`), as the object that is used (`r`), or by deciding whether
 it runs (`c`); `carried` are the loops whose back edges it passes. Local variables are resolved: they have no nodes.
@@ -34,6 +35,9 @@ from atomsan.source.flow_graph import NOTHING, Values
 from atomsan.source.flow_state import Loop, ModuleFlows, Place, Variables
 from atomsan.source.scopes import FunctionNode, Scopes
 from atomsan.source.traversal import walk
+
+# The arm of a `try` that every pass comes to.
+FINALLY = -1
 
 _CONTEXTS = frozenset({"contextlib.contextmanager", "contextlib.asynccontextmanager"})
 
@@ -324,7 +328,7 @@ class StatementFlow(ExpressionFlow):
         if node.finalbody:
             is_alive = self.alive
             self.variables, self.alive = _with_all(self.variables, bound), True
-            self._arm(len(node.handlers) + 2, node.finalbody)
+            self._arm(FINALLY, node.finalbody)
             self.alive = is_alive and self.alive
 
     def _can_raise(self, number: int) -> bool:

@@ -20,10 +20,10 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 from atomsan.errors import InputError
+from atomsan.source.toml_files import parse_toml, read_bytes
 
 # The origins of regions that each default has as atomic, beside what the user annotated and what another tool recorded.
 DEFAULTS: dict[str, frozenset[str]] = {
@@ -98,19 +98,11 @@ class Specification:
 
 def read_spec(path: str | os.PathLike[str]) -> Specification:
     """The specification in a file. Errors name the file and the key."""
-    import tomllib
-
-    name = os.fspath(path)
-    try:
-        content = tomllib.loads(Path(path).read_bytes().decode())
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", source=name) from error
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"not valid TOML: {error}", source=name) from error
+    content = parse_toml(read_bytes(path), path)
     try:
         return spec_from(content)
     except InputError as error:
-        error.set_source(name)
+        error.set_source(os.fspath(path))
         raise
 
 
@@ -140,7 +132,7 @@ def reasons_in(path: str | os.PathLike[str]) -> dict[str, str]:
 
     reasons: dict[str, str] = {}
     comment: list[str] = []
-    for line in Path(path).read_bytes().decode().splitlines():
+    for line in read_bytes(path).decode().splitlines():
         text = line.strip()
         if text.startswith("#"):
             comment.append(text.removeprefix("#").strip())

@@ -95,6 +95,8 @@ def append_symbols(table: SymbolTable, batch: pa.RecordBatch) -> None:
     table.names.extend(offsets, raw)
     for field in FIELDS[table.kind]:
         if field in batch.schema.names and batch.column(field).null_count < len(batch):
+            if table.names.numbered_count:
+                raise ValueError("numbered sites have no fields")
             column = table.columns.setdefault(field, [])
             column.extend([None] * (start - len(column)))
             column.extend(batch.column(field).to_pylist())

@@ -14,10 +14,14 @@ History of the format: 1, the first; 2, the table of functions, and which functi
 
 from __future__ import annotations
 
+import errno
+import io
 import json
 import os
+import stat
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,6 +44,7 @@ from atomsan.trace.arrow import (
     symbol_record_batches,
     table_schema,
 )
+from atomsan.trace.arrow_sizes import MARKER, StreamCutError, check_message
 from atomsan.trace.events import Batch
 from atomsan.trace.insertions import INSERTION_ROW, with_insertions
 from atomsan.trace.meta import TraceMeta
@@ -60,9 +65,6 @@ META_WAITS = 20
 
 # Decompress in one thread: the other core validates and checks meanwhile.
 _READ_OPTIONS = pa.ipc.IpcReadOptions(use_threads=False)
-
-# Every message of an Arrow stream starts with this. A file without it is not a stream, and not one that was cut.
-_MAGIC = b"\xff\xff\xff\xff"
 
 
 class BundleWriter:
@@ -220,23 +222,33 @@ class BundleSource:
         """The record batches of a stream, up to the cut if it was cut short."""
         path = self._directory / name
         try:
-            with pa.OSFile(str(path), "rb") as file:
-                if file.size() < len(_MAGIC):
+            with _opened(path) as raw, pa.OSFile(str(path), "rb") as file:
+                if file.size() < len(MARKER):
                     self._warn(f"{name} is cut: it is empty")
                     return
-                if file.read(len(_MAGIC)) != _MAGIC:
+                # a file without it is not a stream, and not one that was cut
+                if raw.read(len(MARKER)) != MARKER:
                     raise InputError("not an Arrow stream", source=str(path))
-                file.seek(0)
-                yield from self._stream(file, name, schema)
+                yield from self._stream(file, raw.fileno(), name, schema)
         except FileNotFoundError as error:
             raise InputError(f"the bundle has no {name}", source=str(self._directory)) from error
         except OSError as error:
             raise InputError(f"cannot be read: {error}", source=str(path)) from error
 
-    def _stream(self, file: pa.NativeFile, name: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    def _stream(self, file: pa.NativeFile, raw: int, name: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         source = str(self._directory / name)
+
+        def read(offset: int, size: int) -> bytes:
+            return os.pread(raw, size, offset)
+
         try:
+            check_message(read, file.size(), 0)
             stream = pa.ipc.open_stream(file, options=_READ_OPTIONS)
+        except StreamCutError:
+            self._warn(f"{name} is cut before its first batch")
+            return
+        except InputError as error:
+            raise InputError(f"not an Arrow stream: {error.message}", source=source) from error
         except (pa.ArrowException, OSError, ValueError) as error:
             if _is_at_end(file):
                 self._warn(f"{name} is cut before its first batch")
@@ -247,11 +259,18 @@ class BundleSource:
         end = self._events_size if name == EVENTS else None
         while end is None or file.tell() < end:
             try:
+                check_message(read, file.size(), file.tell())
                 batch = stream.read_next_batch()
                 batch.validate(full=True)
                 batch = batch.select([name for name in schema.names if name in batch.schema.names])
             except StopIteration:
                 return
+            except StreamCutError:
+                if file.tell() < file.size():
+                    self._warn(f"{name} is cut inside batch {number}; the batches before it were read")
+                return
+            except InputError as error:
+                raise InputError(f"batch {number} is damaged: {error.message}", source=source) from error
             except (pa.ArrowException, OSError, ValueError, MemoryError, KeyError) as error:
                 if _is_at_end(file):
                     self._warn(f"{name} is cut inside batch {number}; the batches before it were read")
@@ -261,6 +280,21 @@ class BundleSource:
                 raise InputError(f"batch {number} is damaged: it has nulls", source=source)
             yield batch
             number += 1
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[io.FileIO]:
+    """A file of a bundle. Nothing else: a pipe would hang, a device has no end, a link leads out of the bundle."""
+    try:
+        file = io.FileIO(str(path), opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK | os.O_NOFOLLOW))
+    except OSError as error:
+        if error.errno not in (errno.ELOOP, errno.ENXIO):
+            raise
+        raise InputError("not a file: a bundle has no links, pipes or devices in it", source=str(path)) from error
+    with file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise InputError("not a file: a bundle has no links, pipes or devices in it", source=str(path))
+        yield file
 
 
 def _size(path: Path) -> int | None:
@@ -278,7 +312,8 @@ def _is_at_end(file: pa.NativeFile) -> bool:
 def _read_meta(directory: Path) -> Any:
     path = directory / META
     try:
-        return json.loads(path.read_bytes())
+        with _opened(path) as file:
+            return json.loads(file.read())
     except FileNotFoundError as error:
         raise InputError(f"a directory, but not a trace bundle (it has no {META})", source=str(directory)) from error
     except OSError as error:

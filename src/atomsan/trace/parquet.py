@@ -28,6 +28,7 @@ from atomsan.trace.arrow import (
     symbol_record_batches,
     table_schema,
 )
+from atomsan.trace.arrow_sizes import StreamCutError, messages
 from atomsan.trace.events import BATCH_EVENTS, Batch, SymbolKind
 from atomsan.trace.meta import TraceMeta
 from atomsan.trace.regions import was_recorded
@@ -126,14 +127,17 @@ class ParquetSource:
 
     def _unpack(self, table: SymbolTable, packed: bytes) -> None:
         try:
+            for _ in messages(lambda at, count: packed[at : at + count], len(packed)):
+                pass
             with pa.ipc.open_stream(packed) as stream:
                 check_schema(stream.schema, table_schema(table.kind), self._path)
                 for batch in stream:
                     batch.validate(full=True)
                     append_symbols(table, batch)
+        except StreamCutError:
+            raise InputError(f"its table of {table.kind} is cut", source=self._path) from None
         except InputError as error:
-            error.set_source(self._path)
-            raise
+            raise InputError(f"its table of {table.kind} is damaged: {error.message}", source=self._path) from error
         except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
             raise InputError(f"its table of {table.kind} is damaged: {first_line(error)}", source=self._path) from error
 

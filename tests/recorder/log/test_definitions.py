@@ -14,7 +14,8 @@ from atomsan.recorder.log._resolver import Resolver
 from atomsan.recorder.log.definitions import DefinitionFile, DefinitionList, Definitions
 from atomsan.recorder.log.ring import shared_file
 from atomsan.recorder.python.language import PYTHON
-from recorder.raw import module
+from atomsan.trace.events import Op
+from recorder.raw import Resolved, module, record
 
 MESSAGES: list[list[Any]] = [["name", 1, "é", 5], ["type", 1, "m", "A"], ["set", {"program": "x"}]]
 
@@ -159,3 +160,15 @@ def test_damaged_calls_are_counted() -> None:
     ):
         definitions.add(message)
     assert (definitions.wrong, definitions.sites.keys()) == (6, {1})
+
+
+@pytest.mark.parametrize("order", [(10, 11), (11, 10)])
+def test_calls_that_look_alike_are_one_in_whichever_order_they_come(order: tuple[int, int]) -> None:
+    """Two threads that come to a call at the same time may both define it, in either order."""
+    calls = [["call", number, 1, [1, 1, 0, 4], "<module>"] for number in order]
+    resolved = Resolved([module([("begin", 1, 0, 1, "", "", 0)], regions=[("m:f",)]), *calls])
+    for call in (10, 11):
+        resolved.feed(record(1, "begin", site=1, key=call), record(1, "end", site=1))
+    begins = [event.site for event in resolved.trace().events() if event.op is Op.BEGIN]
+    assert len(begins) == 2
+    assert len(set(begins)) == 1

@@ -506,6 +506,25 @@ def test_without_numbers_begins_have_no_call() -> None:
         assert begin_keys(log) == [0, 0]
 
 
+def test_call_has_its_site_though_a_signal_handler_raises_meanwhile() -> None:
+    """What it raises goes on in the program; the site is asked for again."""
+
+    class Interrupted(Asked):
+        def __call__(self, caller: CodeType, instruction: int, site: int) -> int:
+            number = super().__call__(caller, instruction, site)
+            if len(self.calls) == 1:
+                raise KeyboardInterrupt
+            return number
+
+    _probes.set_call_sites(Interrupted())
+    with recording() as log:
+        program = prepared(CALLING)
+        with pytest.raises(KeyboardInterrupt):
+            # it is raised after the next call, at the latest
+            [step() for step in (program["h"], dict, dict)]
+        assert begin_keys(log) == [51]
+
+
 def test_a_generator_is_resumed() -> None:
     with recording() as log:
         generator = function("def f(a):\n    del «begin»[None]\n    «resume»[(yield «suspend»[a])]\n")(1)

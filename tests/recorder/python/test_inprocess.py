@@ -63,3 +63,56 @@ def test_program_does_not_wait_for_a_failed_reader(tmp_path: Path) -> None:
                     print(error)
     """
     assert run(tmp_path, program) == "went on\nthe disk is full\nthe disk is full\n"
+
+
+# Of one length, so that the places of one would be taken for those of the other.
+TWO_MODULES = {
+    "first": """
+        class First: pass
+        one = First()
+        def fill(call=None):
+            one.x = 1
+            one.y = 2
+            if call: call()
+    """,
+    "other": """
+        class Other: pass
+        one = Other()
+
+
+        def pour(call=None):
+            one.v = 1
+            one.w = 2
+            if call: call()
+    """,
+}
+
+
+def test_what_one_recording_has_loaded_is_watched_by_the_next(tmp_path: Path) -> None:
+    """Each has numbers of its own for the places in the modules that it loads."""
+    for name, source in TWO_MODULES.items():
+        (tmp_path / f"{name}.py").write_text(textwrap.dedent(source))
+    program = """
+        import atomsan
+
+        with atomsan.recording() as tape:
+            import first
+            first.fill()
+        for omit in ((), ("first",), ()):
+            with atomsan.recording(omit=omit) as tape:
+                import other
+                first.fill(other.pour)
+                other.pour(first.fill)
+            symbols = tape.symbols
+            print(*sorted(symbols.regions[number] for number in range(len(symbols.regions))))
+            print(*sorted({symbols.sites.get(number, "file") for number in range(len(symbols.sites))}))
+            names = [symbols.locations[number].split()[0] for number in range(len(symbols.locations))]
+            print(*sorted(name for name in names if "." in name))
+            print(tape.meta.warnings)
+    """
+    assert run(tmp_path, program).splitlines() == [
+        *("first:fill other:pour", "first.py other.py", "First.x First.y Other.v Other.w", "[]"),
+        *("other:pour", "other.py", "Other.v Other.w", "[]"),
+        # it was not part of the one before
+        *("other:pour", "other.py", "Other.v Other.w", "[]"),
+    ]

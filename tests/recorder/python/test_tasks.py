@@ -339,6 +339,50 @@ def test_callbacks_are_ordered_after_their_scheduling() -> None:
     assert lines[:2] == ["2 post ? item callback", "1 take ? item callback"]
 
 
+@pytest.mark.parametrize(
+    "scheduled",
+    [
+        "call_soon(callback)",
+        "call_soon(functools.partial(functools.partial(callback)))",
+        "call_soon(Called())",
+        "call_later(0, callback)",
+        "create_future().add_done_callback(lambda future: callback())",
+    ],
+)
+def test_callback_holds_the_loop(scheduled: str) -> None:
+    """No step of a task runs meanwhile, so nothing comes in between."""
+    body = f"""
+    loop = asyncio.get_running_loop()
+    future = loop.create_future()
+    {scheduled.replace("create_future()", "future") if "future" in scheduled else f"loop.{scheduled}"}
+    future.set_result(None)
+    await asyncio.sleep(0.01)
+    """
+    setup = """
+    import functools, threading
+    mark = threading.Lock()
+
+    def callback():
+        with mark: pass
+
+    class Called:
+        def __call__(self): callback()
+    """
+    lines = run(body, setup, loop=True)
+    inside = lines.index("1 acquire mark")
+    before = [line for line in lines[:inside] if "acquire ?" in line or "release ?" in line]
+    after = [line for line in lines[inside:] if "acquire ?" in line or "release ?" in line]
+    assert before[-1] == "1 acquire ?"
+    assert after[0] == "1 release ?"
+
+
+def test_callback_that_only_wakes_others_does_not_hold_the_loop() -> None:
+    body = "await asyncio.shield(asyncio.create_task(asyncio.sleep(0)))"
+    lines = run(body, loop=True)
+    assert "1 acquire ?" not in lines
+    assert lines.count("2 acquire ?") + lines.count("3 acquire ?") >= 3
+
+
 def test_tasks_written_in_python() -> None:
     body = """
     task = asyncio.tasks._PyTask(asyncio.sleep(0), loop=asyncio.get_running_loop())

@@ -30,6 +30,7 @@ typedef struct {
     volatile uint32_t stop;      /* the reader wants no more: probes log nothing from then on */
     volatile uint32_t closed;    /* the program ended its recording in good order */
     volatile uint32_t waiting;   /* the program waits for room */
+    volatile uint32_t unsent;    /* definitions that could not be written: the program closed their file, or it is full */
 } RawHead;                       /* and zeros up to the first record, which the program relies on */
 
 #define RAW_MAGIC 0x31676f6c6d6f7461ULL   /* "atomlog1" */

@@ -22,6 +22,7 @@ cdef extern from "../log/_raw.h" nogil:
         uint32_t stop
         uint32_t closed
         uint32_t waiting
+        uint32_t unsent
 
     enum:
         RAW_MAGIC

@@ -320,14 +320,19 @@ cdef class Resolver:
         """A site by its raw number. `region`: what begins or ends there, or None. `fed_by`: a site, or 0."""
         cdef Site site
         site.symbol = NONE
-        site.same_as = same_as if same_as < number else <uint32_t> number
+        site.same_as = self.first_of(same_as, <uint32_t> number)
         site.region = NONE if region is None or region >= self.state.program.region_count else region
         site.function, site.fed_by, site.flags = function, fed_by, is_statement * SITE_STATEMENT
         add_site(&self.state.program, number, site)
 
     def define_call(self, size_t number, uint32_t same_as):
         """The site of a call by its raw number. `same_as`: the first site of a call that looks like this one."""
-        add_site(&self.state.program, number, Site(NONE, min(same_as, <uint32_t> number), NONE, NONE, 0, SITE_CALL))
+        cdef uint32_t first = self.first_of(same_as, <uint32_t> number)
+        add_site(&self.state.program, number, Site(NONE, first, NONE, NONE, 0, SITE_CALL))
+
+    cdef uint32_t first_of(self, uint32_t same_as, uint32_t number):
+        """What a site is the same as: one that is known, or itself. Threads can define theirs in any order."""
+        return same_as if same_as < self.state.program.site_count else number
 
     def define_feeding(self, size_t number):
         """What is read at this site is what another site is about."""

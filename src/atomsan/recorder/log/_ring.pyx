@@ -60,6 +60,11 @@ cdef class RingHead:
         return self.head.lost
 
     @property
+    def unsent(self):
+        """How many definitions could not be sent."""
+        return self.head.unsent
+
+    @property
     def stop(self):
         """Whether the reader wants no more."""
         return self.head.stop != 0

@@ -92,7 +92,7 @@ class Recording:
         self.definitions = Definitions(self._resolver, language, directory)
         self._names = self._new_names()
         self._closed = False
-        self._lost = 0
+        self._lost = self._unsent = 0
 
     def start(self, sink: LiveSink) -> None:
         """From now on, batches go to `sink`; without one they go nowhere. Whoever made it finishes it."""
@@ -188,7 +188,7 @@ class Recording:
             return
         self.end()
         self.meta.complete = complete and not self.is_full
-        self._closed, self._lost = self._ring.closed, self._ring.lost
+        self._closed, self._lost, self._unsent = self._ring.closed, self._ring.lost, self._ring.unsent
         self._ring = None
         if self._log is not None:
             self._log.close()
@@ -198,7 +198,7 @@ class Recording:
     @property
     def warnings(self) -> list[str]:
         """What a user should know about the recording."""
-        lost = self._lost if self._ring is None else self._ring.lost
+        lost, unsent = (self._lost, self._unsent) if self._ring is None else (self._ring.lost, self._ring.unsent)
         damaged = self._incoming.damaged + self.definitions.wrong
         found = [f"{file} was not recorded: {why}" for file, why in self.definitions.failures.items()]
         found += [no_module_matched(option, glob) for option, glob in self.definitions.unmatched]
@@ -208,6 +208,11 @@ class Recording:
             found.append(f"{lost} records were lost")
         if damaged:
             found.append(f"{damaged} definitions could not be read")
+        if unsent:
+            found.append(
+                f"{unsent} definitions could not be written, so places and names are missing: the program has closed"
+                " the file of the recorder, or there is no room for it"
+            )
         return found
 
     def _gaps(self) -> list[str]:

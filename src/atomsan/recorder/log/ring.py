@@ -173,3 +173,8 @@ class RingReader:
     @property
     def lost(self) -> int:
         return self._head.lost
+
+    @property
+    def unsent(self) -> int:
+        """How many definitions could not be sent."""
+        return self._head.unsent

@@ -1,7 +1,8 @@
 /* Inert probes: they do what the source says and log nothing.
  *
  * A probe becomes inert when its code was pickled (cloudpickle sends functions with their constants) and is loaded in
- * another process, where its site means nothing.
+ * another process, where its site means nothing; and when another recording of this process begins, which its code is
+ * not part of.
  */
 #ifndef ATOMSAN_INERT_H
 #define ATOMSAN_INERT_H
@@ -72,6 +73,14 @@ static Probe *new_inert(int kind, vectorcallfunc call) {
         probe->call = call;
     }
     return probe;
+}
+
+/* What it has given to others (iterators, stand-ins for methods) has no site from now on. */
+static void make_inert(Probe *probe, vectorcallfunc call) {
+    Py_SET_TYPE((PyObject *)probe, &inert_types[probe->kind]);
+    probe->call = call;
+    probe->site = probe->begin_site = 0;
+    memset(probe->found, 0, sizeof(probe->found));
 }
 
 #endif

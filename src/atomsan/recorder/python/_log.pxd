@@ -57,6 +57,8 @@ cpdef bint raise_in_program(error, function=*)
 # Calls a Python function of ours from a hook: no debugger sees its frames, and an error that is set stays set. A new
 # reference, or NULL without an error if it raised. `is_interrupted`: a signal handler raised, see `raise_in_program`.
 cdef PyObject *call_hidden(object function, tuple arguments, bint *is_interrupted) noexcept
+# The same, and again if a signal handler came between.
+cdef PyObject *call_hidden_again(object function, tuple arguments) noexcept
 # The number of a name for KEY_FIELD.
 cdef uint32_t name_number(object text) except 0
 # Makes sure that the reader knows what to call a key of KEY_HASH or KEY_NUMBER. May let other threads run.

@@ -7,6 +7,7 @@ thread run, and must therefore come before the look at the program's data, never
 """
 
 import sys
+from os import close as close_file, pread as read_at
 from threading import get_ident
 
 from cpython.object cimport PyObject, PyTypeObject
@@ -24,8 +25,11 @@ from atomsan.recorder.log._raw cimport (
 
 cdef extern from *:
     """
+    #include <errno.h>
+    #include <fcntl.h>
     #include <pthread.h>
     #include <sys/mman.h>
+    #include <sys/stat.h>
     #include <time.h>
     #include <unistd.h>
     #include "_dealloc.h"
@@ -52,13 +56,51 @@ cdef extern from *:
         if (memory == MAP_FAILED) return PyErr_SetFromErrno(PyExc_OSError);
         return PyMemoryView_FromMemory((char *)memory, size, PyBUF_WRITE);
     }
+
+    typedef struct { dev_t device; ino_t inode; } FileIdentity;   /* of no file: zeros */
+
+    static FileIdentity identity_of(int descriptor) {
+        struct stat facts;
+        FileIdentity found = {0, 0};
+        if (fstat(descriptor, &facts) == 0) { found.device = facts.st_dev; found.inode = facts.st_ino; }
+        return found;
+    }
+
+    static int is_file(int descriptor, FileIdentity known) {
+        FileIdentity found = identity_of(descriptor);
+        return found.inode != 0 && found.inode == known.inode && found.device == known.device;
+    }
+
+    /* From now on, each write goes to the end of the file: where the position stands is all the same. */
+    static void write_to_end(int descriptor) {
+        int flags = fcntl(descriptor, F_GETFL);
+        if (flags >= 0) fcntl(descriptor, F_SETFL, flags | O_APPEND);
+    }
+
+    /* How many of the bytes were written. */
+    static size_t write_all(int descriptor, const char *bytes, size_t count) {
+        size_t written = 0;
+        while (written < count) {
+            ssize_t more = write(descriptor, bytes + written, count - written);
+            if (more > 0) written += (size_t)more;
+            else if (more == 0 || errno != EINTR) break;
+        }
+        return written;
+    }
     """
     Thread *this_thread() nogil
     void sleep_for(long nanoseconds) nogil
     uint64_t now() nogil
     int watch_forks(void (*child)() noexcept nogil)
     object mapped(int descriptor, Py_ssize_t size)
+    int getpid() nogil
     int getppid() nogil
+    ctypedef struct FileIdentity:
+        pass
+    FileIdentity identity_of(int descriptor)
+    bint is_file(int descriptor, FileIdentity known)
+    void write_to_end(int descriptor)
+    size_t write_all(int descriptor, const char *bytes, size_t count)
     ctypedef void (*destructor)(PyObject *) noexcept
     int hook_type(PyTypeObject *type, int nests)
     void unhook_types()
@@ -104,6 +146,7 @@ cdef bint paused = False
 cdef int reader = 0
 cdef uint32_t threads = 0
 cdef dict names = {}
+cdef uint32_t name_count = 0
 cdef dict namespaces = {}
 # Namespaces of modules while nobody watches for their death.
 cdef list kept = []
@@ -213,7 +256,8 @@ cdef void clear(Table *table) noexcept nogil:
 
 cdef Table modules       # namespaces of instrumented modules
 cdef Table types         # address of a type: its number. Taken out when the type dies
-cdef Table known_keys    # hash and kind of keys that have a name
+cdef Table known_keys    # hash and kind of keys that have a name: EVERYBODY, or the thread that is defining it
+cdef enum: EVERYBODY = 1
 cdef Table serials       # address of an object that is part of a key: its serial. Taken out when the object dies
 cdef uint64_t serial_count = 0
 cdef uint32_t type_count = 0
@@ -315,38 +359,119 @@ cdef PyObject *call_hidden(object function, tuple arguments, bint *is_interrupte
     return result
 
 
-cdef void define(object message) noexcept:
+cdef class LineFile:
+    """Appends lines to a file that this process is going to share with forked ones, but that it alone writes to.
+
+    A line is written with the GIL held: what is in the file is whole lines whenever another thread runs or forks. (The
+    files of `memfd_create` have no lock of their own on the position: of two threads that write at once, one writes over
+    what the other has written.) The program may close descriptors that it knows nothing of, and get the same number for
+    a file of its own: what is written goes to our file or nowhere. A process that was forked does not write: what it
+    defines are numbers of its own.
+    """
+
+    cdef int descriptor
+    cdef int process
+    cdef FileIdentity identity
+    cdef readonly uint64_t length
+    """How many bytes were written."""
+
+    def __cinit__(self, int descriptor):
+        self.use(descriptor, 0)
+
+    cdef void use(self, int descriptor, uint64_t length):
+        self.descriptor, self.process, self.length = descriptor, getpid(), length
+        self.identity = identity_of(descriptor)
+        write_to_end(descriptor)
+
+    def append(self, bytes line):
+        cdef size_t written = 0
+        if getpid() != self.process:
+            return
+        if is_file(self.descriptor, self.identity):
+            written = write_all(self.descriptor, line, len(line))
+            self.length += written
+        if written < <size_t>len(line) and the_state.head != NULL:
+            the_state.head.unsent += 1
+
+    def move(self, int descriptor):
+        """In a forked process: write to another file from now on, in which all that was written so far stands first."""
+        cdef bytes known = b""
+        if is_file(self.descriptor, self.identity):
+            known = read_at(self.descriptor, self.length, 0)
+            close_file(self.descriptor)
+        self.use(descriptor, 0)
+        self.append(known)
+
+
+cdef PyObject *call_hidden_again(object function, tuple arguments) noexcept:
+    cdef PyObject *type = NULL
+    cdef PyObject *value = NULL
+    cdef PyObject *traceback = NULL
     cdef PyObject *result = NULL
-    cdef bint is_interrupted = True
-    cdef int times = 0
+    cdef list raised = []
+    PyErr_Fetch(&type, &value, &traceback)
+    PyThreadState_EnterTracing(PyThreadState_Get())
+    while result == NULL and len(raised) < 5:
+        try:
+            returned = function(*arguments)
+            result = <PyObject *>returned
+            Py_INCREF(result)
+        except BaseException as error:
+            if not is_raised_by_program(error, function):
+                break
+            raised.append(error)
+    # Only now: they would be raised in what is called again.
+    for error in raised:
+        try:
+            raise_in_program(error, function)
+        except BaseException:
+            pass
+    PyThreadState_LeaveTracing(PyThreadState_Get())
+    PyErr_Restore(type, value, traceback)
+    return result
+
+
+# What is sent is in the reader's hands when `define` returns, and other threads run meanwhile. So a number is given to
+# others only then: what they log with it comes after its definition. Two threads that meet something new at the same time
+# both define it, and both use the number that was given to others first.
+
+cdef void define(object message) noexcept:
     if send is None or not the_state.attached:
         return
-    # Again if a signal handler came between; what cannot be sent is shown without a name.
-    while result == NULL and is_interrupted and times < 5:
-        result = call_hidden(send, (message,), &is_interrupted)
-        times += 1
-    Py_XDECREF(result)
+    # what cannot be sent is shown without a name
+    Py_XDECREF(call_hidden_again(send, (message,)))
 
 
 cdef uint32_t name_number(object text) except 0:
-    number = names.get(text)
-    if number is None:
-        number = len(names) + 1
-        names[text] = number
+    global name_count
+    cdef uint64_t epoch
+    cdef uint32_t number
+    known = names.get(text)
+    if known is not None:
+        return known
+    name_count += 1
+    number = name_count
+    while True:
+        epoch = the_state.epoch
         define(["name", number, text, hash(text) & 0xFFFFFFFFFFFFFFFF])
-    return number
+        if the_state.epoch == epoch:  # else it may have gone to a reader before
+            return names.setdefault(text, number)
 
 
 cdef void define_key(uint8_t key_kind, uint64_t hash, PyObject *key) noexcept:
     cdef uint64_t mixed = (hash ^ <uint64_t>key_kind << 56) | 1
-    if known_keys.used >= MOST_KEYS or get(&known_keys, mixed):
+    cdef uint64_t me = <uint64_t>this_thread()
+    cdef uint64_t defined_by = get(&known_keys, mixed)
+    if known_keys.used >= MOST_KEYS or defined_by == EVERYBODY or defined_by == me:
         return
-    if not set_entry(&known_keys, mixed, 1):
+    if not set_entry(&known_keys, mixed, me):
         return
     shown = "<key>"
     if not redact:
         shown = name_of_key(<object>key)
     define(["key", key_kind, hash, shown])
+    if get(&known_keys, mixed):  # not another recording's by now
+        set_entry(&known_keys, mixed, EVERYBODY)
 
 
 cdef str name_of_key(object key):
@@ -562,6 +687,7 @@ cdef uint32_t new_thread(object name) except 0:
 cdef Thread *enter_thread() noexcept:
     """The calling thread; registered, if it is the first time that it is seen in this recording."""
     cdef Thread *thread = this_thread()
+    cdef PyObject *name
     if thread.epoch == the_state.epoch:
         return thread
     # First, because naming it can run code that comes here again.
@@ -569,9 +695,15 @@ cdef Thread *enter_thread() noexcept:
     thread.live = 0
     thread.number = 0
     thread.site = 0
+    name = call_hidden_again(thread_name, ())  # library code, in which a signal handler can raise
+    if name == NULL:
+        return thread
     try:
-        number = new_thread(thread_name())
+        number = new_thread(<object>name)
     except Exception:
+        number = 0
+    Py_DECREF(name)
+    if number == 0:
         return thread
     if thread.epoch == the_state.epoch and thread.number == 0:
         thread.number = number
@@ -580,7 +712,7 @@ cdef Thread *enter_thread() noexcept:
     return thread
 
 
-cdef str thread_name():
+def thread_name():
     # Not current_thread(): that makes an object for a thread that has none.
     known = sys.modules["threading"]._active.get(get_ident())
     return known.name if known is not None else f"thread {get_ident()}"
@@ -721,6 +853,9 @@ cdef uint64_t serial_of(PyObject *obj, bint may_define) noexcept:
     # whoever is no more must be taken out of the table, so deaths of this type have to be seen
     if not (number_of_type(type) if may_define else known_type(type)):
         return 0
+    serial = get(&serials, <uint64_t>obj)
+    if serial:
+        return serial  # another thread came meanwhile
     serial_count += 1
     if not set_entry(&serials, <uint64_t>obj, serial_count):
         return 0
@@ -734,23 +869,30 @@ cdef uint32_t new_type(PyObject *type) noexcept:
     cdef PyObject *error_type = NULL
     cdef PyObject *error = NULL
     cdef PyObject *traceback = NULL
+    cdef uint64_t epoch
+    cdef uint32_t number, known
     while base != NULL and base.tp_dealloc == class_dealloc:
         base = <_TypeObject *>base.tp_base
     if base == NULL or not hook_type(<PyTypeObject *>base, 0):
         return 0
     type_count += 1
-    if not set_entry(&types, <uint64_t>type, type_count):
-        return 0
+    number = type_count
+    PyErr_Fetch(&error_type, &error, &traceback)
+    while True:
+        epoch = the_state.epoch
+        try:
+            define(type_message(number, <object>type))
+        except Exception:
+            pass
+        if the_state.epoch == epoch:  # else it may have gone to a reader before
+            break
+    PyErr_Restore(error_type, error, traceback)
+    known = <uint32_t>get(&types, <uint64_t>type)
+    if known:
+        return known
     # A type that dies takes its number with it: its address can be that of the next.
     mark_seen(&the_state, <uint64_t>type)
-    PyErr_Fetch(&error_type, &error, &traceback)
-    number = type_count
-    try:
-        define(type_message(number, <object>type))
-    except Exception:
-        pass
-    PyErr_Restore(error_type, error, traceback)
-    return number
+    return number if set_entry(&types, <uint64_t>type, number) else 0
 
 
 cdef list type_message(uint32_t number, object cls):
@@ -858,7 +1000,7 @@ def attach(memory, definitions, *, redact_keys=False):
     if forget_types != NULL:
         forget_types()
     annotated.clear()
-    for text, number in names.items():
+    for text, number in list(names.items()):
         define(["name", number, text, hash(text) & 0xFFFFFFFFFFFFFFFF])
     for address, text in list(namespaces.items()):
         if get(&modules, address):
@@ -946,8 +1088,8 @@ cdef void name_namespace(uint64_t address, object name) noexcept:
     if the_state.seen != NULL:
         mark_seen(&the_state, address)
     if isinstance(name, str):
-        namespaces[address] = name
         define(["module_name", address, name])
+        namespaces[address] = name
 
 
 def register_module(namespace, name=None):
@@ -959,23 +1101,29 @@ def register_module(namespace, name=None):
         name = namespace.get("__name__")
     if the_state.watching and get(&modules, address) and namespaces.get(address) == name:
         return  # it is known: `exec` comes here each time
+    name_namespace(address, name)
     set_entry(&modules, address, 1)
     if not the_state.watching:
         kept.append(namespace)
-    name_namespace(address, name)
 
 
 cdef dict annotated = {}
+cdef uint64_t annotated_count = 0
 
 
 def begin_annotated(name):
     """A block that the user marked begins: `with atomsan.atomic(name)`."""
-    cdef uint64_t number
+    global annotated_count
+    cdef uint64_t number, epoch = the_state.epoch
     if not the_state.on:
         return
     if name not in annotated:
-        annotated[name] = len(annotated) + 1
-        define(["region", annotated[name], name])
+        annotated_count += 1
+        number = annotated_count
+        define(["region", number, name])
+        if the_state.epoch != epoch:
+            return
+        annotated.setdefault(name, number)
     number = annotated[name]
     log_record(RAW_REGION, 0, 0, 0, number, current_site())
 

@@ -177,6 +177,7 @@ cdef extern from "_inert.h":
     PyObject *inert_add(PyObject *, PyObject *const *, size_t, PyObject *)
     int ready_inert(int kind, binaryfunc get, objobjargproc set, int is_callable)
     Probe *new_inert(int kind, vectorcallfunc call)
+    void make_inert(Probe *probe, vectorcallfunc call)
     PyObject *inert_tap(PyObject *, PyObject *)
     int inert_mark(PyObject *, PyObject *, PyObject *)
     PyObject *inert_pair(PyObject *, PyObject *)
@@ -418,14 +419,12 @@ cdef tuple reduction(Probe *probe):
 def _unpickled(key, kind, name):
     """The probe that was pickled, or in another process one of its kind that logs nothing."""
     cdef Probe *probe
-    cdef vectorcallfunc call
     known = pickled.get(key)
     if known is not None:
         return known
     name = sys.intern(name)
     text = ""
-    call = inert_call_item if kind == "item" else inert_add if kind == "aug_attr" else inert_call
-    probe = new_inert(_numbers[kind], call)
+    probe = new_inert(_numbers[kind], inert_call_of(kind))
     if probe == NULL:
         raise MemoryError
     probe.name = new_ref(<PyObject *>name)
@@ -433,6 +432,10 @@ def _unpickled(key, kind, name):
     made = <object><PyObject *>probe
     Py_DECREF(<PyObject *>probe)
     return made
+
+
+cdef vectorcallfunc inert_call_of(str kind):
+    return inert_call_item if kind == "item" else inert_add if kind == "aug_attr" else inert_call
 
 
 cdef PyObject *reduce_cells(PyObject *self, PyObject *nothing) noexcept:
@@ -567,6 +570,14 @@ def make_probes(plan, first_site):
         probes.append(<object><PyObject *>probe)
         Py_DECREF(<PyObject *>probe)
     return probes
+
+
+def silence(probes):
+    """These probes do what the source says, and log nothing from now on."""
+    cdef Probe *probe
+    for one in probes:
+        probe = <Probe *><PyObject *>one
+        make_inert(probe, inert_call_of(KIND_NAMES[probe.kind]))
 
 
 def is_instrumented(code):

@@ -31,8 +31,8 @@ from atomsan.recorder.python.session import Session
 # A function, and what it is called with.
 Call = tuple[Any, ...]
 
-# As they were before the program ran: what it puts in their place, to test itself, is not for us.
-_write, _fstat, _dumps = os.write, os.fstat, json.dumps
+# As it was before the program ran: what it puts in its place, to test itself, is not for us.
+_dumps = json.dumps
 
 
 def main(facts: str, command: Sequence[str]) -> None:
@@ -60,46 +60,18 @@ def main(facts: str, command: Sequence[str]) -> None:
 class Sender:
     """Writes definitions to a file, each in one piece: a process that is killed leaves whole lines behind.
 
-    The program may close descriptors that it knows nothing of, and get the same number for a file of its own: what is
-    written goes to our file or nowhere. Nothing that goes wrong here is the program's business.
+    Nothing that goes wrong here is the program's business.
     """
 
     def __init__(self, descriptor: int) -> None:
-        self._descriptor = descriptor
-        self._identity = _identity(descriptor)
-        self.sent = 0
-        """How many bytes this process has written, or is writing."""
+        self._file = _log.LineFile(descriptor)
 
     def send(self, message: list[Any]) -> None:
-        line = _dumps(message, separators=(",", ":")).encode() + b"\n"
-        try:
-            if _identity(self._descriptor) == self._identity:
-                self.sent += len(line)
-                _write(self._descriptor, line)
-        except OSError:
-            pass  # closed, or no room
-
-    def sent_bytes(self) -> bytes:
-        """The bytes of everything sent, for a forked process that continues from here."""
-        try:
-            known = _identity(self._descriptor) == self._identity
-            return os.pread(self._descriptor, self.sent, 0) if known else b""
-        except OSError:
-            return b""
+        self._file.append(_dumps(message, separators=(",", ":")).encode() + b"\n")
 
     def continue_with(self, descriptor: int) -> None:
-        """Send to another file from now on: the one so far is that of the parent process."""
-        if _identity(self._descriptor) == self._identity:
-            os.close(self._descriptor)
-        self._descriptor, self._identity = descriptor, _identity(descriptor)
-
-
-def _identity(descriptor: int) -> tuple[int, int] | None:
-    try:
-        facts = _fstat(descriptor)
-    except OSError:
-        return None
-    return facts.st_dev, facts.st_ino
+        """In a forked process: send to another file from now on. The one so far is that of the parent process."""
+        self._file.move(descriptor)
 
 
 def follow_forks(session: Session, definitions: Sender, spool: str) -> None:
@@ -108,11 +80,8 @@ def follow_forks(session: Session, definitions: Sender, spool: str) -> None:
 
     def in_child() -> None:
         try:
-            known = definitions.sent_bytes()
             log = create_spooled(spool)
-            os.write(log.definition_file, known)
             definitions.continue_with(log.definition_file)
-            definitions.sent = len(known)
             session.continue_with(_log.map_ring(log.ring_file, len(log.memory)))
             os.close(log.ring_file)
             log.memory.close()

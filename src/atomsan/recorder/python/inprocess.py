@@ -148,8 +148,9 @@ def recording(
 
     Modules that are imported inside are watched, and so are the functions of the script, notebook or module that calls
     this, as far as their source is known. Other modules that were imported before are not: their source can only be
-    rewritten when they are loaded. `atomsan run` and `pytest --atomsan` watch everything. Of `spec`, only the atomic
-    sets matter that go through fields: what these hold is recorded then.
+    rewritten when they are loaded. Those that an earlier recording of this process has loaded are, unless `include` or
+    `omit` of one since then left them out. `atomsan run` and `pytest --atomsan` watch everything. Of `spec`, only the
+    atomic sets matter that go through fields: what these hold is recorded then.
     """
     namespace = _caller_namespace()
     module = _module_name(namespace)

@@ -11,6 +11,7 @@ in the background. Nothing heavy is imported here: this is the program's process
 from __future__ import annotations
 
 import sys
+from bisect import bisect_right, insort
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from types import CodeType, ModuleType
@@ -41,6 +42,15 @@ Send = Callable[[list[Any]], None]
 # has sites of its own.
 DYNAMIC_TEXTS = 1000
 
+# No site has this number.
+MOST_SITES = 1 << 32
+
+
+# Of this process: a site has its number for all recordings, for code that was rewritten in one is there in the next.
+_sites = _log.SiteNumbers()
+# The probes that recordings have put into code. `Session._take_over` decides what the next one does with them.
+_made: list[_Made] = []
+
 
 class Session:
     """Records this process from `__enter__` to `__exit__`. There can be one at a time."""
@@ -58,7 +68,9 @@ class Session:
         """Code for each text that the program gave to `exec`: a text is rewritten, and sent to the reader, once."""
         self._invocations: dict[str, Invocations | None] = {}
         """By file, where calls came by a library."""
-        self._sites = _log.SiteNumbers()
+        self._sites = _sites
+        self._site_ranges: list[tuple[int, int]] = []
+        """The sites of each module that was defined, from the first up to the last."""
         self._call_sites: dict[tuple[int, Position, str], int] = {}
         """By a site of the module, the position and the function: an expression is sent to the reader once, however
         often its code is made."""
@@ -94,6 +106,7 @@ class Session:
             undo.callback(_probes.follow_nothing)
             self._follow(self._options.follow)
             self._note_loaded()
+            self._take_over()
             if self._scheduler is not None:
                 undo.enter_context(scheduled(self._scheduler))
             self._undo = undo.pop_all()
@@ -165,6 +178,7 @@ class Session:
         probes = self._probes_for(plan, _text(source))
         self._sources[file] = loaded._replace(probes=probes)
         self._invocations.pop(file, None)
+        _made.append(_Made(probes, None if is_main else self._sources[file]))
         return _bound(code, probes)
 
     def rewritten_main(self, source: bytes, module: str, file: str) -> CodeType | None:
@@ -193,10 +207,39 @@ class Session:
 
     def _probes_for(self, plan: Plan, source: str) -> _ModuleProbes:
         """The probes of a plan, which is sent to the reader of the log first."""
-        self._follow(_hops_of(plan))
         first = self._sites.take(max(len(plan.probes), 1))  # by its first site a module is known, if it has any or none
-        self._send(["module", {"first_site": first, "plan": plan._asdict(), "source": source}])
+        self._define(plan, source, first)
         return _ModuleProbes(first, _probes.make_probes(plan, first))
+
+    def _define(self, plan: Plan, source: str, first: int) -> None:
+        self._follow(_hops_of(plan))
+        self._send(["module", {"first_site": first, "plan": plan._asdict(), "source": source}])
+        insort(self._site_ranges, (first, first + max(len(plan.probes), 1) - 1))
+
+    def _take_over(self) -> None:
+        """Modules that earlier recordings of this process have rewritten are watched again, if they are selected now.
+
+        All other code of theirs that is still there logs nothing from now on.
+        """
+        before, _made[:] = _made[:], ()
+        for made in before:
+            if made.loaded is not None and self._watches_again(made.loaded, made.probes.first_site):
+                _made.append(made)
+            else:
+                _probes.silence(made.probes.probes)
+
+    def _watches_again(self, loaded: _Loaded, first: int) -> bool:
+        if not self.hook.decide(loaded.module, loaded.file).selected:
+            return False
+        try:
+            _, plan = self._compiled(loaded)
+        except Exception as error:
+            if _log.is_raised_by_program(error):
+                raise
+            return False
+        self._define(plan, _text(loaded.source), first)
+        self._sources[loaded.file] = loaded
+        return True
 
     def _follow(self, fields: Sequence[tuple[str, str]]) -> None:
         """From now on, record what these fields hold."""
@@ -248,17 +291,23 @@ class Session:
         return known is not None and is_invoked_by(called, known.at(position_of(caller, instruction)))
 
     def _call_site(self, caller: CodeType, instruction: int, site: int) -> int:
-        """The number of the site of a call: the expression at this instruction. 0: it has no place in the source."""
+        """The number of the site of a call: the expression at this instruction. 0: it has no place in the source, or
+        that is not watched."""
         position = position_of(caller, instruction)
-        if None in position:
+        if None in position or not self._is_defined(site):
             return 0
         call = (site, position, caller.co_qualname)
         number = self._call_sites.get(call)
         if number is None:
             number = self._sites.take(1)
             self._send(["call", number, site, position, caller.co_qualname])
-            self._call_sites[call] = number
+            # others may have come here meanwhile: one number for all
+            number = self._call_sites.setdefault(call, number)
         return number
+
+    def _is_defined(self, site: int) -> bool:
+        at = bisect_right(self._site_ranges, (site, MOST_SITES)) - 1
+        return at >= 0 and site <= self._site_ranges[at][1]
 
     def _dynamic(self, text: str | bytes, mode: str, namespace: dict[str, Any], flags: int) -> Any:
         """Code for a text that the program is about to run, or the text itself if it has to run as it is."""
@@ -273,7 +322,9 @@ class Session:
                 if len(self._dynamic_code) >= DYNAMIC_TEXTS:
                     return text
                 made, plan = compile_instrumented(text, module=module, file="<string>", mode=mode, flags=flags)
-                code = _bound(made, self._probes_for(plan, _text(text)))
+                probes = self._probes_for(plan, _text(text))
+                _made.append(_Made(probes, None))
+                code = _bound(made, probes)
                 self._dynamic_code[key] = code
         except Exception as error:
             if _log.is_raised_by_program(error):
@@ -298,6 +349,13 @@ class _Loaded(NamedTuple):
     file: str
     prepared: Preparation | None = None
     probes: _ModuleProbes | None = None
+
+
+class _Made(NamedTuple):
+    """Probes, and the module that they are in; None: it cannot be watched by another recording."""
+
+    probes: _ModuleProbes
+    loaded: _Loaded | None
 
 
 def _bound(code: CodeType, probes: _ModuleProbes) -> CodeType:

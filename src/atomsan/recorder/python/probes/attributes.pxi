@@ -4,12 +4,14 @@ cdef PyObject *load_attr(PyObject *self, PyObject *obj) noexcept:
     cdef Probe *probe = <Probe *>self
     cdef Found *found
     cdef Thread *thread
+    cdef uint32_t number
     if S.on:
         found = attribute(probe, obj, False)
         if LIKELY(found.mode == FIELD):
+            number = found.number  # in `ready`, others may come by here with objects of other types
             thread = ready(probe.site, 1)
             if thread != NULL:
-                log_at(thread, probe, RAW_READ, KEY_FIELD, obj, probe.name_number, found.number)
+                log_at(thread, probe, RAW_READ, KEY_FIELD, obj, probe.name_number, number)
         elif found.mode == HOLDER:
             load_followed(probe, obj, probe.name, probe.name_number, found.number, probe.flags)
         elif found.mode != SKIP and not load_special(probe, obj, found.mode, found.number):
@@ -26,11 +28,12 @@ cdef PyObject *store_attr(PyObject *self, PyObject *obj) noexcept:
 
 cdef inline void log_store(Probe *probe, PyObject *obj) noexcept:
     cdef Found *found = attribute(probe, obj, True)
+    cdef uint32_t number = found.number
     cdef Thread *thread
     if LIKELY(found.mode == FIELD):
         thread = ready(probe.site, 1)
         if thread != NULL:
-            log_at(thread, probe, RAW_WRITE, KEY_FIELD, obj, probe.name_number, found.number)
+            log_at(thread, probe, RAW_WRITE, KEY_FIELD, obj, probe.name_number, number)
     elif found.mode == MODULE:
         log_module(probe, obj, RAW_WRITE)
     elif found.mode == CLASS:

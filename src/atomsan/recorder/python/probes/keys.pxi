@@ -412,8 +412,8 @@ cdef inline void name_key(Key *found, PyObject *key) noexcept:
             recent_keys[i] = 0
         recent_epoch = S.epoch
     if recent_keys[place] != mixed or mixed == 0:
-        recent_keys[place] = mixed
         _log.define_key(found.kind, found.key, key)
+        recent_keys[place] = mixed
 
 
 cdef void key_of(PyObject *key, Key *found) noexcept:

@@ -46,6 +46,6 @@ cdef void log_module(Probe *probe, PyObject *module, uint32_t op) noexcept:
 cdef note_written(uint64_t address, dict names, str name):
     written = address, name
     if written not in written_outside:
-        written_outside.add(written)
         if address not in _log.namespaces:
             _log.name_namespace(address, names.get("__name__"))
+        written_outside.add(written)

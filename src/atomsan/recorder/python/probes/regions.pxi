@@ -64,11 +64,10 @@ cdef object call_sites = None
 
 cdef uint32_t ask_for_site(PyObject *caller, int instruction, uint32_t module) noexcept:
     cdef PyObject *result
-    cdef bint is_interrupted
     cdef uint32_t site
     if call_sites is None:
         return 0
-    result = _log.call_hidden(call_sites, (<object>caller, instruction, module), &is_interrupted)
+    result = _log.call_hidden_again(call_sites, (<object>caller, instruction, module))
     if result == NULL:
         return 0
     site = <uint32_t>PyLong_AsSsize_t(result)
@@ -85,11 +84,10 @@ cdef object invokes = None
 
 cdef int ask_session(PyObject *caller, int instruction, PyObject *called) noexcept:
     cdef PyObject *result
-    cdef bint is_interrupted
     cdef int answer
     if invokes is None:
         return -1
-    result = _log.call_hidden(invokes, (<object>caller, instruction, <object>called), &is_interrupted)
+    result = _log.call_hidden_again(invokes, (<object>caller, instruction, <object>called))
     if result == NULL:
         return -1
     answer = result == Py_True

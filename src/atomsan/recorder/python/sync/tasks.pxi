@@ -174,16 +174,42 @@ cdef PyObject *first_argument(PyObject *handle) noexcept:
     return first
 
 
-cdef bint is_of_library(PyObject *callback) noexcept:
-    """Whether a callback is asyncio's own: it handles no data of the program."""
+cdef object own_module(PyObject *callback):
+    """The name of the module of asyncio that a callback's function stands in; None if it is the program's, or in C."""
     cdef PyObject *function = PyMethod_GET_FUNCTION(callback) if PyMethod_Check(callback) else callback
     cdef PyObject *name
     if not PyFunction_Check(function):
-        return True
+        return None
     name = PyDict_GetItemString(PyFunction_GetGlobals(function), b"__name__")
-    if name == NULL or not PyUnicode_Check(name):
+    if name == NULL or not PyUnicode_Check(name) or not (<str>(<object>name)).startswith("asyncio."):
+        return None
+    return <object>name
+
+
+cdef PyObject *without_partials(PyObject *callback) noexcept:
+    """The function of a partial call; a new reference."""
+    cdef PyObject *function
+    Py_INCREF(callback)
+    while strcmp(Py_TYPE(callback).tp_name, b"functools.partial") == 0:
+        function = attribute(callback, N_FUNC)
+        if function == NULL:
+            break
+        Py_DECREF(callback)
+        callback = function
+    return callback
+
+
+cdef bint is_of_library(PyObject *callback) noexcept:
+    """Whether a callback is asyncio's own: it handles no data of the program."""
+    cdef PyObject *function = PyMethod_GET_FUNCTION(callback) if PyMethod_Check(callback) else callback
+    return not PyFunction_Check(function) or own_module(callback) is not None
+
+
+cdef bint may_run_program(PyObject *callback) noexcept:
+    """Whether a callback may run code of the program. Those of transports do, of futures and tasks only wake others."""
+    if PyCFunction_Check(callback):
         return False
-    return (<str>(<object>name)).startswith("asyncio.")
+    return own_module(callback) not in ("asyncio.futures", "asyncio.tasks", "asyncio.timeouts")
 
 
 cdef void take_posted(PyObject *callback, PyObject *handle) noexcept:
@@ -242,10 +268,25 @@ cdef PyObject *run_step(
     return result
 
 
+cdef PyObject *run_alone(PyObject *watched, PyObject *const *args, size_t nargsf, PyObject *kwnames) noexcept:
+    """A callback that is no step of a task: no step runs meanwhile."""
+    cdef PyObject *loop = attribute(args[0], N_LOOP)
+    cdef PyObject *result
+    if loop != NULL:
+        track(loop)
+        record_after(RAW_ACQUIRE, KEY_NONE, FLAG_LOOP_LOCK, <uintptr_t>loop, 1, 0)
+    result = call_original(watched, args, nargsf, kwnames)
+    if loop != NULL:
+        record(RAW_RELEASE, KEY_NONE, FLAG_LOOP_LOCK, <uintptr_t>loop, 1, 0)
+    Py_XDECREF(loop)
+    return result
+
+
 cdef PyObject *run_handle(PyObject *watched, PyObject *const *args, size_t nargsf, PyObject *kwnames) noexcept:
     """asyncio.Handle._run: everything a loop does comes through here."""
     global in_callback, cause, ordered
     cdef PyObject *callback
+    cdef PyObject *function
     cdef PyObject *task
     cdef PyObject *first
     cdef PyObject *result
@@ -266,14 +307,19 @@ cdef PyObject *run_handle(PyObject *watched, PyObject *const *args, size_t nargs
     if first != NULL and state_of(first) != STATE_DONE:
         Py_DECREF(first)
         first = NULL
-    in_callback = is_of_library(callback)
+    function = without_partials(callback)
+    in_callback = is_of_library(function)
     cause = first
     if first != NULL and (not in_callback or has_ended_task(first)):
         # The last of several tasks wakes who waits for all of them: each is joined as it ends.
         cause = NULL
         ordered = True
         log_done(first)
-    result = call_original(watched, args, nargsf, kwnames)
+    if may_run_program(function):
+        result = run_alone(watched, args, nargsf, kwnames)
+    else:
+        result = call_original(watched, args, nargsf, kwnames)
+    Py_DECREF(function)
     in_callback = False
     cause = NULL
     ordered = False

@@ -1,0 +1,43 @@
+"""Both parts are written down in one hold of the lock."""
+
+import threading
+
+
+class Line:
+    def __init__(self):
+        self.lock = threading.Lock()
+        self.current = "none"
+        self.started = ["none"]
+
+    def start(self, job):
+        with self.lock:
+            self.current = job
+            self.started.append(job)
+
+    def screen(self):
+        with self.lock:
+            return self.started[-1] == self.current
+
+
+line = Line()
+wrong = []
+
+
+def operator(name):
+    for number in range(60):
+        line.start((name, number))
+
+
+def watcher():
+    for _ in range(100):
+        if not line.screen():
+            wrong.append(line.current)
+
+
+threads = [threading.Thread(target=operator, args=(name,)) for name in "ab"]
+threads.append(threading.Thread(target=watcher))
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+print("broken: another job was started last" if wrong else "the screen is right")

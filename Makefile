@@ -67,12 +67,8 @@ bench-paper: $(VENV)/installed  ## every checker on the benchmarks of the AeroDr
 bench-sets: $(VENV)/installed  ## atomic sets on the programs of the atomic-sets paper
 	$(BIN)/python bench/atomic_sets_paper.py
 
-bench-predict: $(VENV)/installed  ## prediction against AeroDrome, and units, edges and warnings by method
-	rm -rf build/predict && mkdir -p build/predict
-	for name in racy/near_two_objects__2 racy/asyncio_stale_cache safe/asyncio_lock_split safe/queue_pairs__2; do \
-		$(BIN)/python -m atomsan record --force -o build/predict/$$(basename $$name).atomtrace tests/programs/$$name.py || exit 1; \
-	done
-	$(BIN)/python bench/predicting.py build/predict/*.atomtrace
+bench-predict: $(VENV)/installed  ## prediction by method on presets, test programs and traces with known answers; EVERY=8: an eighth
+	$(BIN)/python bench/prediction_table.py --every $(or $(EVERY),1)
 
 fuzz: $(VENV)/installed  ## ten minutes of coverage-guided fuzzing of every reader
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group fuzz

@@ -100,16 +100,99 @@ def test_cases_decide_all_pairs(seed: int) -> None:
     assert 30 < broken < 270
 
 
-def test_pairs_that_are_not_looked_at_make_the_answer_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
-    units = [
-        f"T{thread}:begin(m) T{thread}:acq(l) T{thread}:w(x) T{thread}:w({other}) T{thread}:rel(l) T{thread}:end(m)"
-        for other in "abcdefgh"
-        for thread in (1, 2)
-    ]
-    trace = atomsan.parse(" ".join(units))
-    assert analysed(trace).conflict_atomic.is_atomic is True
+def of_two_threads(unit: str) -> Trace:
+    """Both run the same for each of eight locations."""
+    units = (unit.replace("T", f"T{thread}").replace("?", other) for other in "abcdefgh" for thread in (1, 2))
+    return atomsan.parse(" ".join(units))
+
+
+def few_visits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(meetings, "LEAST_VISITS", 4)
     monkeypatch.setattr(meetings, "VISITS_OF_A_USE", 0)
+
+
+def test_pairs_that_are_not_looked_at_make_the_answer_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
+    # nobody writes what is read outside of the lock, which is not around all accesses for it
+    trace = of_two_threads("T:begin(m) T:acq(l) T:w(x) T:rel(l) T:r(?) T:end(m)")
+    assert analysed(trace).conflict_atomic.is_atomic is True
+    few_visits(monkeypatch)
     answer = analysed(trace).conflict_atomic
     assert answer.is_atomic is None
     assert "too many units" in str(answer.reason)
+
+
+def test_what_one_lock_guards_is_proved_without_looking_at_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
+    few_visits(monkeypatch)
+    trace = of_two_threads("T:begin(m) T:acq(l) T:w(x) T:w(?) T:rel(l) T:end(m)")
+    assert analysed(trace).conflict_atomic.is_atomic is True
+
+
+@pytest.mark.parametrize("unguarded", ["T2:w(x)", "T2:acq(k) T2:w(x) T2:rel(k)", "T2:acq(l) T2:r(x) T2:rel(l) T2:w(x)"])
+@pytest.mark.parametrize("place", [0, 4, 8])
+def test_one_user_without_the_guard_is_compared_with_all(unguarded: str, place: int) -> None:
+    units = [f"T1:begin(m) T1:acq(l) T1:r(x) T1:w(x) T1:w({other}) T1:rel(l) T1:end(m)" for other in "abcdefgh"]
+    units.insert(place, unguarded)
+    answer = analysed(atomsan.parse(" ".join(units))).conflict_atomic
+    assert answer.is_atomic is False
+    compared = {shape.number: shape for pair in answer.pairs for shape in (pair.one, pair.other)}
+    assert sum(shape.is_transaction for shape in compared.values()) == 8
+
+
+def test_two_guards_exclude_only_their_own_holders() -> None:
+    def unit(thread: int, *locks: str) -> str:
+        taken = [f"T{thread}:acq({lock})" for lock in locks]
+        given = [f"T{thread}:rel({lock})" for lock in reversed(locks)]
+        both = f"T{thread}:r(x) T{thread}:w(x)"
+        return " ".join([f"T{thread}:begin(m)", *taken, both, *given, f"T{thread}:end(m)"])
+
+    safe = [unit(1, "k", "l"), unit(2, "k", "l"), unit(1, "k"), unit(2, "k")]
+    assert analysed(atomsan.parse(" ".join(safe))).conflict_atomic.is_atomic is True
+    torn = [*safe, unit(1, "l"), unit(2, "l")]
+    assert analysed(atomsan.parse(" ".join(torn))).conflict_atomic.is_atomic is False
+
+
+# ---- locks taken while others are held
+
+
+def circular(steps: list[Step]) -> set[frozenset[str]]:
+    """By the definition: sets of two locks of which each is taken while the other is held, by different threads."""
+    held: dict[str, list[str]] = {}
+    waits: dict[tuple[str, str], set[tuple[str, frozenset[str]]]] = {}
+    for step in steps:
+        mine = held.setdefault(step.thread, [])
+        if step.op == "acquire":
+            for lock in mine:
+                waits.setdefault((lock, step.target), set()).add((step.thread, frozenset(mine)))
+            mine.append(step.target)
+        else:
+            mine.remove(step.target)
+    return {
+        frozenset(edge)
+        for edge, by in waits.items()
+        for thread, locks in by
+        for other, others in waits.get(edge[::-1], ())
+        if thread != other and not locks & others
+    }
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_deadlocks_of_two_locks_are_those_of_the_definition(seed: int) -> None:
+    rng = random.Random(seed)
+    found = 0
+    for _ in range(300):
+        steps: list[Step] = []
+        for _ in range(rng.randint(2, 6)):
+            thread, held = rng.choice(THREADS), list[str]()
+            for lock in rng.sample("abcde", rng.randint(1, 4)):
+                steps.append(Step(thread, "acquire", lock))
+                held.append(lock)
+                if len(held) > 1 and rng.random() < 0.3:
+                    # not the last one as a rule: what is held changes in the middle
+                    steps.append(Step(thread, "release", held.pop(rng.randrange(len(held)))))
+            steps += [Step(thread, "release", lock) for lock in reversed(held)]
+        trace = built(steps)
+        told = {frozenset(trace.symbols.locks[wait.lock] for wait in cycle) for cycle in analysed(trace).deadlocks}
+        expected = circular(steps)
+        assert {locks for locks in told if len(locks) == 2} == expected, steps
+        found += len(expected)
+    assert found > 100

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -75,7 +76,8 @@ class Flattening:
     def note(self, batch: Batch) -> Noted:
         locks, known = self._symbols.locks, self._known_locks
         self._known_locks = len(locks)
-        loops = [lock for lock in range(known, self._known_locks) if locks.get(lock, "kind") == "loop"]
+        new_kinds = islice(locks.columns.get("kind", ()), known, self._known_locks)
+        loops = [lock for lock, kind in enumerate(new_kinds, known) if kind == "loop"]
         return Noted(batch, _counts(self._symbols), loops)
 
     def flat(self, noted: Noted) -> FlatBatch:

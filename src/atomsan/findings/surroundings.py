@@ -116,13 +116,15 @@ class Surroundings:
         started: int = 0,
         room: int = MOST_KEPT,
         forgets: bool = False,
+        only_holds: bool = False,
     ) -> None:
         """`start` is the state before the first batch, if that is not the beginning of the trace; `started`, how many
         threads may run beside the main one there.
 
         `room` is for events between accesses. `forgets`: it is put together from what was found while the trace came,
-        and events may be missing because it was too late for them.
+        and events may be missing because it was too late for them. `only_holds`: nothing is asked but the locks held.
         """
+        self._only_holds = only_holds
         self.holds: dict[int, tuple[Hold, ...]] = {}
         """The locks that the thread holds, by event."""
         self.writers: dict[int, set[int]] = {location: set() for location in locations}
@@ -159,8 +161,9 @@ class Surroundings:
         self._locks.grow(len(symbols.threads), len(symbols.locks))
         self._open.grow(len(symbols.threads))
         self._collect(batch)
-        self._note_accesses(batch)
-        self._note_primitives(batch, symbols)
+        if not self._only_holds:
+            self._note_accesses(batch)
+            self._note_primitives(batch, symbols)
         seen = 0
         while self._events and self._events[-1] < batch.first + len(batch):
             event = self._events.pop()

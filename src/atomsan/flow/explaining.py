@@ -72,8 +72,9 @@ def _surroundings(
                 for event in (finding.parting.change.event, finding.parting.change.step_event, finding.parting.look)
             ),
         ),
-        pairs_of(violations),
+        pairs_of(violations) if seen.meta.recorded else (),
         (step.target for finding in violations for step in finding.witness if step.op in ("read", "write")),
+        only_holds=not seen.meta.recorded,
     )
     source = trace.open(seen.batch_events)
 

@@ -28,7 +28,7 @@ from atomsan.predictors.sharing import Sharing
 from atomsan.predictors.spinning import NO_SPINS, Spinning
 from atomsan.predictors.stand_ins import stand_ins
 from atomsan.predictors.witnesses import Prediction, predictions, races
-from atomsan.trace.events import NO_SITE
+from atomsan.trace.events import NO_SITE, Op
 from atomsan.trace.monitor import OUT_OF_TIME, Monitor, Progress, silent
 from atomsan.trace.regions import WITHIN_FUNCTION
 
@@ -188,19 +188,43 @@ class _Predict:
         """What is predicted, before it is judged."""
         if not self.predictions:
             return []
-        from atomsan.findings.finding import merge_findings
         from atomsan.findings.making import violations_of
-        from atomsan.findings.shortening import shortened
 
-        is_recorded = self.main.meta.recorded
-        witnesses = [one.witness if is_recorded else shortened(one.witness) for one in self.predictions]
-        found = [
-            self._with_order(finding, one)
-            for finding, one in zip(violations_of(witnesses, self.names, STATUS), self.predictions, strict=True)
+        if not self.main.meta.recorded:
+            return self._merged()
+        found = violations_of((one.witness for one in self.predictions), self.names, STATUS)
+        return [
+            self._with_doubts(self._with_order(finding, one), one)
+            for finding, one in zip(found, self.predictions, strict=True)
         ]
-        if not is_recorded:
-            return merge_findings(found)
-        return [self._with_doubts(finding, one) for finding, one in zip(found, self.predictions, strict=True)]
+
+    def _merged(self) -> list[Finding]:
+        """One for each id, with an order of the one that is shown."""
+        from atomsan.findings.finding import merge_findings, simplicity
+        from atomsan.findings.making import violations_of
+
+        alike = self._alike()
+        found = violations_of((replace(one.witness, count=count) for one, count in alike), self.names, STATUS)
+        shown: dict[str, tuple[Finding, Prediction]] = {}
+        for finding, (one, _) in zip(found, alike, strict=True):
+            if finding.id not in shown or simplicity(finding) < simplicity(shown[finding.id][0]):
+                shown[finding.id] = finding, one
+        return [self._with_order(finding, shown[finding.id][1]) for finding in merge_findings(found)]
+
+    def _alike(self) -> list[tuple[Prediction, int]]:
+        """Predictions that are one finding by all that it is known by, and as simple: the first, and the count of all.
+
+        There are many for each finding: every method that can come in between makes one.
+        """
+        path = cache(lambda op, target: self.names.path(Op(op), target))
+        found: dict[tuple[object, ...], tuple[Prediction, int]] = {}
+        for one in self.predictions:
+            steps = one.witness.steps
+            ends = ((step.region, step.site, path(step.op, step.target)) for step in (steps[0], steps[-1]))
+            key = len({step.event for step in steps}), *ends
+            first, count = found.get(key, (one, 0))
+            found[key] = first, count + one.witness.count
+        return list(found.values())
 
     def _with_order(self, finding: Finding, prediction: Prediction) -> Finding:
         """With the interleaving that it is of."""
@@ -303,8 +327,13 @@ def _analyse(state: _Predict) -> RunAnalysis:
     start = time.monotonic()
     assert state.sharing is not None
     source = state.trace.open(CHECKED_AT_ONCE)
-    locks, sites = source.symbols.locks, source.symbols.sites
+    lock_fields, sites = source.symbols.locks.columns, source.symbols.sites
     graphs = FlowGraphs(source.symbols)
+
+    def is_loop(lock: int) -> bool:
+        # asked of every lock: most traces have no kinds at all
+        kinds = lock_fields.get("kind", ())
+        return lock < len(kinds) and kinds[lock] == "loop"
 
     @cache
     def is_call(site: int) -> bool:
@@ -315,7 +344,7 @@ def _analyse(state: _Predict) -> RunAnalysis:
 
     analysis = RunAnalysis(
         state.sharing.locations,
-        lambda lock: locks.get(lock, "kind") == "loop",
+        is_loop,
         is_call if source.meta.recorded else None,
         with_handovers="handovers" in state.orders,
         may_wait=lambda region: source.meta.recorded and source.symbols.regions[region] not in state.marked_regions,

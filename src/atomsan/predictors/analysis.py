@@ -111,7 +111,7 @@ class RunAnalysis:
             "units": self.reader.units,
             "shapes": len(self.reader.shapes),
             "forms": len(self.reader.forms),
-            "nodes": sum(len(form.tree.nodes) - 1 for form in self.reader.forms),
+            "nodes": self.reader.table.nodes,
             "pairs": sum(len(forest.cases) for forest in forests),
             "inter_edges": sum(len(case.edges) for forest in forests for case in forest.cases),
         }
@@ -119,8 +119,8 @@ class RunAnalysis:
     @property
     def proved(self) -> tuple[int, int]:
         """How many shapes of transactions there are, and how many of these are atomic whatever others do."""
-        is_counted = np.array([form.is_transaction for form in self.reader.forms], np.uint8)
-        shapes = int(is_counted[self.reader.table.shape_columns()[0]].sum())
+        _, _, is_counted, _ = self.reader.table.form_columns()
+        shapes = int(is_counted[self.meetings.shape_forms].sum())
         if self.premise is not None or not self.conflicts.is_complete:
             return shapes, 0
         return shapes, shapes - self.conflicts.commits.several(is_counted)

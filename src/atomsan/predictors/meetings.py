@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from atomsan.predictors.engines._meetings import MeetingFinder
+from atomsan.predictors.engines._meetings import MeetingFinder, guarded_locations, users_of
 from atomsan.predictors.forest import Overlap
 from atomsan.predictors.order import Span
-from atomsan.trace.events import Op
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -36,8 +35,6 @@ VISITS_OF_A_USE = 64
 LEAST_VISITS = 1 << 22
 # A larger table of what is over when a period begins is not made.
 MOST_KNOWN = 1 << 26
-
-_READS, _WRITES, _THROUGHOUT = 1, 2, 4
 
 
 class Example(NamedTuple):
@@ -65,14 +62,13 @@ class Meetings:
         self._reader = reader
         self._order = order
         self.forms = reader.forms
-        self._shape_forms, self._starts, self._entities = reader.table.shape_columns()
-        self._sizes = np.array([(form.locations, form.slots) for form in self.forms], np.uint64).reshape(-1, 2)
-        self._offset = int(self._entities.max()) + 1 if len(self._entities) else 0
-        self._entities[self._places() >= self._lock_starts()] += np.uint32(self._offset)
+        self.shape_forms, self._starts, self._entities, self._offset = reader.table.shape_columns()
+        self._entity_count = int(self._entities.max(initial=0)) + 1
+        self._locations, self._slot_starts, _, self._uses = reader.table.form_columns()
 
     def _owners(self) -> Longs:
         """By entity: its shape."""
-        return np.repeat(np.arange(len(self._shape_forms), dtype=np.uint64), np.diff(self._starts).astype(np.int64))
+        return np.repeat(np.arange(len(self.shape_forms), dtype=np.uint64), np.diff(self._starts).astype(np.int64))
 
     def _places(self) -> Longs:
         """By entity: its slot."""
@@ -82,26 +78,30 @@ class Meetings:
     @property
     def is_complete(self) -> bool:
         """Whether all pairs are looked at."""
-        return len(self.users.shapes) == len(self.all_users.shapes) and self._known is not None
+        return len(self.users.shapes) == len(self.meeting_users.shapes) and self._known is not None
 
     @cached_property
     def all_users(self) -> Users:
-        is_location = self._entities < self._offset
-        locations, shapes = self._entities[is_location], self._owners()[is_location].astype(np.uint32)
-        order = np.argsort(locations, kind="stable")
-        return _grouped(locations[order], shapes[order])
+        return Users(*users_of(self._starts, self._entities, self._offset, np.zeros(self._offset + 1, np.uint8)))
+
+    @cached_property
+    def meeting_users(self) -> Users:
+        """Of the locations that are not always accessed by units which hold one lock throughout."""
+        columns = self.shape_forms, self._starts, self._entities
+        guarded = guarded_locations(columns, (self._slot_starts, self._uses), self._offset)
+        return Users(*users_of(self._starts, self._entities, self._offset, guarded))
 
     @cached_property
     def users(self) -> Users:
         """Those that are looked at: of each form some, if there are too many."""
-        locations, starts, shapes = self.all_users
+        locations, starts, shapes = self.meeting_users
         counts = np.diff(starts).astype(np.int64)
         most = _most_of_one(counts, max(LEAST_VISITS, VISITS_OF_A_USE * len(shapes)))
         if not len(counts) or counts.max() <= most:
-            return self.all_users
+            return self.meeting_users
         at = np.repeat(np.arange(len(counts)), counts)
-        order = np.lexsort((self._shape_forms[shapes], at))
-        form, at, shapes = self._shape_forms[shapes][order], at[order], shapes[order]
+        order = np.lexsort((self.shape_forms[shapes], at))
+        form, at, shapes = self.shape_forms[shapes][order], at[order], shapes[order]
         first_of_form = np.flatnonzero(np.r_[True, (np.diff(at) != 0) | (np.diff(form.astype(np.int64)) != 0)])
         rank = np.arange(len(at)) - np.repeat(first_of_form, np.diff(np.r_[first_of_form, len(at)]))
         order = np.lexsort((rank, at))
@@ -110,29 +110,14 @@ class Meetings:
         return _grouped(locations[at[chosen]], shapes[chosen])
 
     @cached_property
-    def _slots(self) -> tuple[Words, NDArray[np.uint8]]:
-        starts = np.concatenate([[0], np.cumsum(self._sizes[:, 1])]).astype(np.uint32)
-        uses = np.zeros(int(starts[-1]) + 1, np.uint8)
-        for form in self.forms:
-            for step in form.steps:
-                if step.op <= Op.WRITE:
-                    uses[starts[form.number] + step.target] |= _WRITES if step.op == Op.WRITE else _READS
-            for lock in form.tree.held_throughout:
-                uses[starts[form.number] + form.locations + lock] = _THROUGHOUT
-        return starts, uses
-
-    @cached_property
-    def _occurrences(self) -> tuple[Words, Words, Words, Words]:
-        """Shapes, threads, first and last periods, sorted by these."""
-        columns = self._reader.table.occurrence_columns()
-        order = np.lexsort(columns[::-1])
-        shapes, threads, firsts, lasts = (column[order] for column in columns)
-        return shapes, threads, firsts, lasts
+    def _occurrences(self) -> tuple[Words, Words, Words, Words, Longs]:
+        """Shapes, threads, first and last periods, sorted by these; by shape, the first of them."""
+        return self._reader.table.occurrence_columns()
 
     @cached_property
     def _times(self) -> tuple[Words, Words, Words, Words]:
         """The threads and periods that units begin in: the thread of each, the period; of the occurrences, which."""
-        _, threads, periods, _ = self._occurrences
+        _, threads, periods, _, _ = self._occurrences
         times = threads.astype(np.uint64) << np.uint64(32) | periods
         found, rows = np.unique(times, return_inverse=True)
         return (
@@ -163,15 +148,14 @@ class Meetings:
         inner: Callable[[Form, int, int], int | None],
     ) -> MeetingFinder:
         """Go through the pairs. `decide` gives the commit nodes of both units of a case, 0 for none."""
-        shapes, threads, firsts, lasts = self._occurrences
+        _, threads, firsts, lasts, starts = self._occurrences
         rows, columns = self._times[2:]
-        starts = np.searchsorted(shapes, np.arange(len(self._shape_forms) + 1)).astype(np.uint64)
         finder = MeetingFinder(
-            (self._shape_forms, self._starts, self._entities),
-            self._slots,
+            (self.shape_forms, self._starts, self._entities),
+            (self._slot_starts, self._uses),
             (starts, np.searchsorted(columns, threads).astype(np.uint32), firsts, lasts, rows),
             self._known if self._known is not None else np.zeros((1, 1), np.uint32),
-            int(self._entities.max()) + 1 if len(self._entities) else 0,
+            self._entity_count,
             MOST_EXAMPLES,
             lambda number: decide(*self.case(finder, number)),
             lambda form, one, other: inner(self.forms[form], one, other),
@@ -204,7 +188,7 @@ class Meetings:
 
     def shared_locks(self) -> dict[int, set[int]]:
         """By form: the slots of locks that several threads take."""
-        shapes, threads, _, _ = self._occurrences
+        shapes, threads, _, _, _ = self._occurrences
         owners, places, is_lock = self._owners(), self._places(), self._entities >= self._offset
         locks, slots = self._entities[is_lock].astype(np.int64), places[is_lock] - self._lock_starts()[is_lock]
         users = owners[is_lock].astype(np.int64)
@@ -220,15 +204,14 @@ class Meetings:
         np.maximum.at(highest, used, by)
         is_shared = lowest[locks] < highest[locks]
         found: dict[int, set[int]] = {}
-        pairs = np.stack([self._shape_forms[users][is_shared], slots[is_shared].astype(np.uint32)])
+        pairs = np.stack([self.shape_forms[users][is_shared], slots[is_shared].astype(np.uint32)])
         for form, slot in np.unique(pairs, axis=1).T.tolist():
             found.setdefault(form, set()).add(slot)
         return found
 
     def _lock_starts(self) -> Longs:
         """By entity: the slot of the first lock of its shape."""
-        starts: Longs = self._sizes[:, 0][self._shape_forms][self._owners()]
-        return starts
+        return self._locations[self.shape_forms][self._owners()].astype(np.uint64)
 
     def writers(self, location: int) -> Iterator[int]:
         """The shapes that write a location."""

@@ -216,10 +216,18 @@ class Grid:
         """The places in the other unit of what conflicts with an access."""
         key = op, target
         if key not in self._conflicting:
-            self._conflicting[key] = [
-                at for at, step in enumerate(self.other) if step.target == target and conflicts(op, step.op)
-            ]
+            accesses = self._accesses.get(target, ())
+            self._conflicting[key] = [at for at in accesses if conflicts(op, self.other[at].op)]
         return self._conflicting[key]
+
+    @cached_property
+    def _accesses(self) -> dict[int, list[int]]:
+        """By location: the places in the other unit of its accesses."""
+        found: dict[int, list[int]] = {}
+        for at, step in enumerate(self.other):
+            if step.op <= Op.WRITE:
+                found.setdefault(step.target, []).append(at)
+        return found
 
     def _are_allowed(self, into: int, out: int) -> bool:
         """Whether the other unit comes in and goes out in this order, or does both in one step.

@@ -75,12 +75,6 @@ class Tree:
             self._locks[access.number] = {block.lock or 0: block for block in blocks}
         return self._locks[access.number]
 
-    @property
-    def held_throughout(self) -> set[int]:
-        """The locks of which one block has all accesses in it."""
-        blocks = set.intersection(*(set(access.blocks) for access in self.accesses)) if self.accesses else set()
-        return {self.nodes[block].lock or 0 for block in blocks}
-
     def is_written_before(self, access: TreeNode, block: TreeNode) -> bool:
         """Whether its location is written in a block before an access in it."""
         return any(

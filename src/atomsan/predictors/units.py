@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple, overload
+from typing import TYPE_CHECKING, NamedTuple, TypeVar, overload
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from atomsan.predictors.order import Span
 from atomsan.predictors.publication import NOTHING_MADE
 from atomsan.predictors.spinning import NO_SPINS
 from atomsan.predictors.tree import Tree
-from atomsan.trace.events import Op
+from atomsan.trace.events import NO_SITE, Op
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -88,7 +88,8 @@ class Form:
     Such a number is a *slot*; those of locks come behind those of locations.
     """
 
-    def __init__(self, number: int, key: bytes, locations: int, locks: int) -> None:
+    def __init__(self, number: int, table: UnitTable) -> None:
+        key, locations, locks = table.form_of_number(number)
         words = np.frombuffer(key, np.uint32).tolist()
         start = 1 + words[0]
         self.number = number
@@ -107,6 +108,11 @@ class Form:
     @property
     def is_transaction(self) -> bool:
         return bool(self.regions)
+
+    @cached_property
+    def has_sites(self) -> bool:
+        """Whether it is known of all accesses where in the source they are."""
+        return all(step.site != NO_SITE for step in self.steps if step.op <= Op.WRITE)
 
     @cached_property
     def tree(self) -> Tree:
@@ -147,7 +153,7 @@ class Shape:
         return found
 
     def occurrence(self, time: Span) -> Occurrence:
-        return next(unit for unit in self.occurrences[time.thread] if unit.time == time)
+        return Occurrence(*self._table.occurrence_of(self.number, len(self.form.steps), *time))
 
     def step(self, unit: Occurrence, at: int, edge: Edge, position: int | None = None) -> Step:
         """A step of a unit, for a witness."""
@@ -186,28 +192,31 @@ class _Told(NamedTuple):
     unit: Occurrence
 
 
-class ShapeList(Sequence[Shape]):
-    """All shapes, each made when it is asked for."""
+One = TypeVar("One", Form, Shape)
 
-    def __init__(self, table: UnitTable, form_of: Callable[[int], Form]) -> None:
-        self._table = table
-        self._form_of = form_of
-        self._known: dict[int, Shape] = {}
+
+class Numbered(Sequence[One]):
+    """All forms, or all shapes, each made when it is asked for. `count` says how many there are so far."""
+
+    def __init__(self, count: Callable[[], int], make: Callable[[int], One]) -> None:
+        self._count = count
+        self._make: Callable[[int], One] = make
+        self._known: dict[int, One] = {}
 
     def __len__(self) -> int:
-        return self._table.shape_count
+        return self._count()
 
     @overload
-    def __getitem__(self, index: int) -> Shape: ...
+    def __getitem__(self, index: int) -> One: ...
     @overload
-    def __getitem__(self, index: slice) -> list[Shape]: ...
-    def __getitem__(self, index: int | slice) -> Shape | list[Shape]:
+    def __getitem__(self, index: slice) -> list[One]: ...
+    def __getitem__(self, index: int | slice) -> One | list[One]:
         if isinstance(index, slice):
             return [self[at] for at in range(*index.indices(len(self)))]
-        if not 0 <= index < len(self):
-            raise IndexError(index)
         if index not in self._known:
-            self._known[index] = Shape(index, self._table, self._form_of)
+            if not 0 <= index < len(self):
+                raise IndexError(index)
+            self._known[index] = self._make(index)
         return self._known[index]
 
 
@@ -248,7 +257,6 @@ class UnitReader:
         self._length = 0
         self._inside: dict[int, list[OrderEvent]] = {}
         """By thread: what orders it inside the unit that is not over yet."""
-        self._forms: list[Form] = []
         self.cut: set[int] = set()
         """The regions of which a transaction is in pieces, or waited for what was there already."""
         self.table = UnitTable(
@@ -260,7 +268,9 @@ class UnitReader:
             cut=self.cut.add,
             tick=tick,
         )
-        self.shapes = ShapeList(self.table, lambda number: self.forms[number])
+        table = self.table
+        self.forms = Numbered(lambda: table.form_count, lambda number: Form(number, table))
+        self.shapes = Numbered(lambda: table.shape_count, lambda number: Shape(number, table, self.forms.__getitem__))
 
     def feed(self, batch: FlatBatch) -> None:
         loops = self._loops.known(batch.locks)
@@ -273,15 +283,6 @@ class UnitReader:
 
     def finish(self) -> None:
         self.table.finish()
-
-    @property
-    def forms(self) -> list[Form]:
-        """Those that are known so far."""
-        keys, known = self.table.form_keys, self._forms
-        if len(known) < len(keys):
-            sizes = self.table.form_sizes
-            known += [Form(number, keys[number], *sizes[number]) for number in range(len(known), len(keys))]
-        return known
 
     @property
     def units(self) -> int:

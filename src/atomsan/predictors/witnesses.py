@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 MOST_TEARS = 20_000
 MOST_OF_A_KIND = 8
 SPANS_IN_A_TICK = 1_000
+# So many are kept for the other pairs of their cases.
+MOST_KEPT = 200_000
 # Of longer interleavings, so many steps are shown, and the acquires and releases that belong to them.
 MOST_SHOWN = 100
 
@@ -67,9 +69,11 @@ def predictions(
     """
     kinds = _Kinds(replay, tick)
     for pair in pairs:
-        for torn in torn_by(pair, order, tick):
-            if torn.shape.is_transaction and not torn.grid.is_too_large:
-                yield from kinds.of_pair(torn, pair.stand_in)
+        if not kinds.is_as_before(pair):
+            for side, torn in enumerate(torn_by(pair, order, tick)):
+                if torn.shape.is_transaction and not torn.grid.is_too_large:
+                    yield from kinds.of_pair(pair, side, torn)
+            kinds.note(pair)
     yield from kinds.doubtful.values()
 
 
@@ -95,15 +99,40 @@ class _Kinds:
         """Those with a stand-in by themselves: what is doubtful in the order of the run need not be with one."""
         self.doubtful: dict[Kind, Prediction] = {}
         """Of the kinds that were not shown: the example of which the least may go another way."""
+        self._failed: list[Kind] = []
+        """Those that were tried in vain in the pair that is looked at."""
+        self._is_plain = True
+        """Whether all that was shown of that pair are kinds of tears that were looked at."""
+        self._failed_in: dict[int, list[Kind]] = {}
+        """The same by case, for those of which one pair is as good as any other."""
+        self._tears_of: dict[tuple[int, int], list[tuple[Tear, Kind]]] = {}
+        """By case, and which of its units is torn."""
+        self._kept = 0
 
-    def of_pair(self, torn: Torn, stand_in: StandIn | None) -> Iterator[Prediction]:
+    def is_as_before(self, pair: Pair) -> bool:
+        """Whether another pair of the same case has shown all that this one can: then it only counts as tried, too.
+
+        So it is where a kind is known by places in the source alone, and nothing depends on what the run did.
+        """
+        self._failed, self._is_plain = [], True
+        for kind in self._failed_in.get(id(pair.edges), ()):
+            if kind not in self._shown and self._tried[kind, False] < MOST_OF_A_KIND:
+                self._tried[kind, False] += 1
+        return id(pair.edges) in self._failed_in
+
+    def note(self, pair: Pair) -> None:
+        """A pair was looked at. The edges of a case live as long as its pairs."""
+        is_any = self._replay is None and self._is_plain and pair.stand_in is None and not pair.is_ordered_inside
+        if is_any and _has_sites(pair):
+            self._failed_in[id(pair.edges)] = self._failed
+
+    def of_pair(self, pair: Pair, side: int, torn: Torn) -> Iterator[Prediction]:
         """If no kind of a pair was found before, there is an example of it, if it can be torn apart at all."""
         is_found = False
-        for tear in islice(_unlike_tears(torn, self._tick), MOST_TEARS):
-            ends = {torn.shape.steps[at].target for at in (tear.first, tear.last)}
-            if stand_in is not None and not ends <= stand_in.about:
+        stand_in = pair.stand_in
+        for tear, kind in self._tears(pair, side, torn):
+            if stand_in is not None and not {torn.shape.steps[at].target for at in tear[:2]} <= stand_in.about:
                 continue
-            kind = _kind(torn, tear)
             is_found = is_found or kind in self._shown or kind in self.doubtful
             tried = kind, stand_in is not None
             if kind in self._shown or self._tried[tried] >= MOST_OF_A_KIND:
@@ -113,9 +142,23 @@ class _Kinds:
             if (found := self._example(torn, tear)) is not None:
                 is_found = True
                 yield from self._taken(kind, found._replace(stand_in=_acting(torn, stand_in)))
+            else:
+                self._failed.append(kind)
         if not is_found and stand_in is None and (violation := torn.grid.violation()) is not None:
+            self._is_plain = False
             way = torn.grid.tear(violation) or []
             yield from self._taken(_kind(torn, violation), self._of_ways(torn, violation, [way]))
+
+    def _tears(self, pair: Pair, side: int, torn: Torn) -> Sequence[tuple[Tear, Kind]]:
+        """What is tried of a pair, with its kind: the same for all pairs of a case, where places say all."""
+        case = id(pair.edges), side
+        if case in self._tears_of:
+            return self._tears_of[case]
+        found = [(tear, _kind(torn, tear)) for tear in islice(_unlike_tears(torn, self._tick), MOST_TEARS)]
+        if pair.stand_in is None and _has_sites(pair) and self._kept + len(found) <= MOST_KEPT:
+            self._kept += len(found)
+            self._tears_of[case] = found
+        return found
 
     def _taken(self, kind: Kind, found: Prediction) -> Iterator[Prediction]:
         if not found.changes:
@@ -143,6 +186,11 @@ def _prediction(torn: Torn, tear: Tear, way: list[State]) -> Prediction:
     return Prediction(_witness(torn, tear, way), partial(_interleaving, one, other, _around(torn, tear, way)))
 
 
+def _has_sites(pair: Pair) -> bool:
+    """Whether all accesses are known by their places in the source."""
+    return pair.one.form.has_sites and pair.other.form.has_sites
+
+
 def _acting(torn: Torn, stand_in: StandIn | None) -> Acting | None:
     if stand_in is None:
         return None
@@ -158,17 +206,19 @@ def _unlike_tears(torn: Torn, tick: Callable[[], None]) -> Iterator[Tear]:
     grid = torn.grid
     own, others = ([_place(step) for step in steps] for steps in (grid.one, grid.other))
     met: dict[tuple[int, int], frozenset[_Place]] = {}
-    for step in grid.one:
+    numbers: dict[object, int] = {}
+    kinds: list[int] = []
+    for at, step in enumerate(grid.one):
         key = step.op, step.target
         if key not in met:
             met[key] = frozenset(others[at] for at in grid.partners(*key))
-    seen: Counter[object] = Counter()
+        kinds.append(numbers.setdefault((own[at], met[key]), len(numbers)))
+    seen: Counter[tuple[int, int, bool]] = Counter()
     for at, (first, last) in enumerate(grid.spans()):
         if not at % SPANS_IN_A_TICK:
             tick()
         one, other = grid.one[first], grid.one[last]
-        ways_in, ways_out = met[one.op, one.target], met[other.op, other.target]
-        alike = own[first], own[last], one.target == other.target, ways_in, ways_out
+        alike = kinds[first], kinds[last], one.target == other.target
         seen[alike] += 1
         if seen[alike] <= MOST_OF_A_KIND:
             partners = (grid.partners(step.op, step.target) for step in (one, other))

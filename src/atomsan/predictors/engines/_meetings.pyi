@@ -7,6 +7,11 @@ _Bytes = npt.NDArray[np.uint8]
 _Words = npt.NDArray[np.uint32]
 _Longs = npt.NDArray[np.uint64]
 
+def guarded_locations(
+    shapes: tuple[_Words, _Longs, _Words], form_slots: tuple[_Words, _Bytes], offset: int
+) -> _Bytes: ...
+def users_of(starts: _Longs, entities: _Words, offset: int, is_left_out: _Bytes) -> tuple[_Words, _Longs, _Words]: ...
+
 class MeetingFinder:
     case_count: int
     examples: list[list[tuple[int, tuple[int, int, int], int, tuple[int, int, int]]]]

@@ -5,7 +5,8 @@ A *case* is two forms and which of their locations and locks coincide. Two shape
 that conflict somewhere are looked at, and what they have in common with other pairs is decided once for the case.
 
 Units that hold a common lock around all their accesses come one after the other as a whole. Their communication nodes
-contain all other ones, and so are no commit nodes beside these: such pairs are left out.
+contain all other ones, and so are no commit nodes beside these: such pairs are left out. Most users of a location hold
+one lock, its *guard*: of these, pairs are not even looked at.
 """
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
@@ -14,6 +15,8 @@ from libc.stdlib cimport free
 from atomsan.predictors.engines._mixing cimport mixed
 from atomsan.trace._hashing cimport Map, NOT_FOUND, found, free_map, put
 from atomsan.trace._memory cimport ensure_room, out_of_memory
+
+import numpy as np
 
 cdef enum:
     NONE = 0xFFFFFFFF
@@ -32,6 +35,131 @@ cdef struct CaseRow:
     uint64_t match        # where it stands, by slot of the first form, which slot of the second coincides, plus 1
 
 
+cdef struct Columns:
+    const uint32_t *forms         # by shape
+    const uint64_t *starts        # by shape: where its entities begin
+    const uint32_t *entities
+    const uint32_t *slot_starts   # by form
+    const uint8_t *uses           # by slot
+
+
+cdef bint is_held(const Columns *columns, uint32_t shape, uint32_t lock) noexcept nogil:
+    """Whether the units of a shape hold a lock around all their accesses."""
+    cdef const uint8_t *uses = columns.uses + columns.slot_starts[columns.forms[shape]]
+    cdef const uint32_t *entities = columns.entities + columns.starts[shape]
+    cdef uint64_t slot
+    for slot in range(columns.starts[shape + 1] - columns.starts[shape]):
+        if uses[slot] & THROUGHOUT and entities[slot] == lock:
+            return True
+    return False
+
+
+cdef uint32_t guard_of(
+    const Columns *columns, const uint32_t *users, uint64_t count, uint32_t *holders
+) noexcept nogil:
+    """The lock that most of some shapes hold around all their accesses; NONE: none does. `holders` are 0, by entity."""
+    cdef uint32_t guard = NONE, most = 0, shape
+    cdef const uint8_t *uses
+    cdef const uint32_t *entities
+    cdef uint64_t i, slot
+    cdef int more
+    for more in range(1, -1, -1):
+        for i in range(count):
+            shape = users[i]
+            uses = columns.uses + columns.slot_starts[columns.forms[shape]]
+            entities = columns.entities + columns.starts[shape]
+            for slot in range(columns.starts[shape + 1] - columns.starts[shape]):
+                if uses[slot] & THROUGHOUT:
+                    holders[entities[slot]] = more * (holders[entities[slot]] + 1)
+                    if holders[entities[slot]] > most:
+                        guard, most = entities[slot], holders[entities[slot]]
+    return guard
+
+
+def guarded_locations(shapes, form_slots, uint32_t offset):
+    """By location, the entities below the offset: 1 if there is a lock that all its users hold.
+
+    One pass over the shapes, in their order: of the first user of a location it is kept which of its locks the later
+    ones hold, too. Of more than 64 locks some are not looked at.
+    """
+    cdef const uint32_t[::1] forms, entities, slot_starts
+    cdef const uint64_t[::1] starts
+    cdef const uint8_t[::1] uses
+    forms, starts, entities = shapes
+    slot_starts, uses = form_slots
+    cdef uint8_t[::1] guarded = np.zeros(<size_t> offset + 1, np.uint8)
+    if not entities.shape[0]:
+        return np.asarray(guarded)
+    cdef uint32_t count = <uint32_t> forms.shape[0], shape, location, first, bit
+    cdef uint32_t entity_count = 0
+    cdef uint64_t left, k, total = 0
+    for k in range(<uint64_t> entities.shape[0]):
+        entity_count = max(entity_count, entities[k] + 1)
+    # by shape: the locks that its units hold around all they do, one after the other
+    cdef uint64_t[::1] held_starts = np.zeros(<size_t> count + 1, np.uint64)
+    cdef uint32_t[::1] held = np.empty(entities.shape[0], np.uint32)
+    cdef uint32_t[::1] holder = np.zeros(<size_t> entity_count + 1, np.uint32)    # by lock: the last shape, plus 1
+    cdef uint32_t[::1] first_user = np.zeros(<size_t> offset + 1, np.uint32)      # plus 1
+    cdef uint64_t[::1] common = np.zeros(<size_t> offset + 1, np.uint64)          # its locks that all hold, by bit
+    for shape in range(count):
+        for k in range(starts[shape], starts[shape + 1]):
+            if uses[slot_starts[forms[shape]] + (k - starts[shape])] & THROUGHOUT:
+                held[total] = entities[k]
+                holder[entities[k]] = shape + 1
+                total += 1
+        held_starts[shape + 1] = total
+        for k in range(starts[shape], starts[shape + 1]):
+            location = entities[k]
+            if location >= offset:
+                continue
+            if not first_user[location]:
+                left = total - held_starts[shape]
+                first_user[location] = shape + 1
+                common[location] = (<uint64_t> 1 << left) - 1 if left < 64 else ~(<uint64_t> 0)
+                continue
+            first, left, bit = first_user[location] - 1, common[location], 0
+            while left:
+                if left & 1 and holder[held[held_starts[first] + bit]] != shape + 1:
+                    common[location] &= ~(<uint64_t> 1 << bit)
+                left >>= 1
+                bit += 1
+    for location in range(offset):
+        guarded[location] = common[location] != 0
+    return np.asarray(guarded)
+
+
+def users_of(
+    const uint64_t[::1] starts, const uint32_t[::1] entities, uint32_t offset, const uint8_t[::1] is_left_out
+):
+    """The locations that are used, the entities below the offset; where the shapes of each begin; these shapes."""
+    cdef uint64_t[::1] places = np.zeros(<size_t> offset + 1, np.uint64)
+    cdef uint64_t k, total = 0, uses
+    cdef uint32_t shape, location, count = 0
+    for k in range(<uint64_t> entities.shape[0]):
+        if entities[k] < offset and not is_left_out[entities[k]]:
+            places[entities[k]] += 1
+    for location in range(offset):
+        count += places[location] > 0
+    cdef uint32_t[::1] locations = np.empty(count, np.uint32)
+    cdef uint64_t[::1] user_starts = np.empty(<size_t> count + 1, np.uint64)
+    count = 0
+    for location in range(offset):
+        uses = places[location]
+        if uses:
+            locations[count], user_starts[count] = location, total
+            count += 1
+        places[location] = total
+        total += uses
+    user_starts[count] = total
+    cdef uint32_t[::1] shapes = np.empty(total, np.uint32)
+    for shape in range(<uint32_t> (starts.shape[0] - 1) if total else 0):
+        for k in range(starts[shape], starts[shape + 1]):
+            if entities[k] < offset and not is_left_out[entities[k]]:
+                shapes[places[entities[k]]] = shape
+                places[entities[k]] += 1
+    return np.asarray(locations), np.asarray(user_starts), np.asarray(shapes)
+
+
 cdef class MeetingFinder:
     """Knows the shapes and occurrences by their columns; `find` looks at all pairs that use a location.
 
@@ -47,6 +175,10 @@ cdef class MeetingFinder:
     cdef const uint32_t[:, ::1] known
     cdef uint32_t *slot_of            # by entity, of the shape that is looked at, plus 1
     cdef size_t slot_room
+    cdef uint32_t *holders            # by entity: see `guard_of`
+    cdef size_t holder_room
+    cdef uint64_t *open_users         # of the location that is looked at: the places of those that do not hold its guard
+    cdef size_t open_room
     cdef CaseRow *cases
     cdef size_t case_room
     cdef readonly uint32_t case_count
@@ -72,10 +204,13 @@ cdef class MeetingFinder:
         self.most_examples, self.decide, self.inner, self.tick = most_examples, decide, inner, tick
         self.examples = []
         ensure_room(<void **> &self.slot_of, &self.slot_room, entity_count + 1, sizeof(uint32_t))
+        ensure_room(<void **> &self.holders, &self.holder_room, entity_count + 1, sizeof(uint32_t))
         ensure_room(<void **> &self.commits, &self.commit_room, self.forms.shape[0] + 1, sizeof(uint32_t))
 
     def __dealloc__(self):
         free(self.slot_of)
+        free(self.holders)
+        free(self.open_users)
         free(self.cases)
         free(self.matches)
         free(self.pairs)
@@ -85,16 +220,38 @@ cdef class MeetingFinder:
 
     def find(self, const uint32_t[::1] locations, const uint64_t[::1] user_starts, const uint32_t[::1] users):
         """Look at the pairs of shapes that use one location, for each of some: `users` are in the order of these."""
-        cdef size_t at, i, j
-        cdef uint64_t k
-        cdef uint32_t one
-        for at in range(locations.shape[0]):
+        cdef size_t at
+        cdef uint64_t i, j, k, open_count, opened
+        cdef uint32_t one, guard
+        cdef Columns columns
+        if not users.shape[0]:
+            return
+        columns = Columns(
+            &self.forms[0], &self.starts[0], &self.entities[0], &self.slot_starts[0], &self.uses[0]
+        )
+        for at in range(<size_t> locations.shape[0]):
+            guard = guard_of(&columns, &users[user_starts[at]], user_starts[at + 1] - user_starts[at], self.holders)
+            open_count = opened = 0
+            ensure_room(
+                <void **> &self.open_users, &self.open_room, user_starts[at + 1] - user_starts[at], sizeof(uint64_t)
+            )
             for i in range(user_starts[at], user_starts[at + 1]):
+                if guard == NONE or not is_held(&columns, users[i], guard):
+                    self.open_users[open_count] = i
+                    open_count += 1
+            for i in range(user_starts[at], user_starts[at + 1]):
+                if opened == open_count:
+                    break
                 one = users[i]
                 for k in range(self.starts[one], self.starts[one + 1]):
                     self.slot_of[self.entities[k]] = <uint32_t> (k - self.starts[one]) + 1
-                for j in range(i, user_starts[at + 1]):
-                    self.visit(one, users[j], locations[at])
+                if self.open_users[opened] == i:
+                    opened += 1
+                    for j in range(i, user_starts[at + 1]):
+                        self.visit(one, users[j], locations[at])
+                else:
+                    for j in range(opened, open_count):
+                        self.visit(one, users[self.open_users[j]], locations[at])
                 for k in range(self.starts[one], self.starts[one + 1]):
                     self.slot_of[self.entities[k]] = 0
 

@@ -9,8 +9,8 @@ from atomsan.predictors.spinning import Spins
 
 class UnitTable:
     shape_count: int
-    form_keys: list[bytes]
-    form_sizes: list[tuple[int, int]]
+    form_count: int
+    nodes: int
     units: int
     transactions: int
     is_nested: bool
@@ -38,10 +38,23 @@ class UnitTable:
     def finish(self) -> None: ...
     def stop_telling(self) -> None: ...
     def shape_of_number(self, number: int) -> tuple[int, int, tuple[int, ...], tuple[int, ...]]: ...
+    def form_of_number(self, number: int) -> tuple[bytes, int, int]: ...
+    def form_columns(
+        self,
+    ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32], npt.NDArray[np.uint8], npt.NDArray[np.uint8]]: ...
     def occurrences_of(self, number: int, steps: int) -> list[tuple[int, int, int, int, tuple[int, ...]]]: ...
+    def occurrence_of(
+        self, number: int, steps: int, thread: int, first: int, last: int
+    ) -> tuple[int, int, int, int, tuple[int, ...]]: ...
     def shape_columns(
         self,
-    ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint64], npt.NDArray[np.uint32]]: ...
+    ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint64], npt.NDArray[np.uint32], int]: ...
     def occurrence_columns(
         self,
-    ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32], npt.NDArray[np.uint32], npt.NDArray[np.uint32]]: ...
+    ) -> tuple[
+        npt.NDArray[np.uint32],
+        npt.NDArray[np.uint32],
+        npt.NDArray[np.uint32],
+        npt.NDArray[np.uint32],
+        npt.NDArray[np.uint64],
+    ]: ...

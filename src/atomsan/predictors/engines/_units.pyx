@@ -3,13 +3,17 @@
 
 A *form* is what a unit does, with locations and locks numbered by first use; a *shape* is a form on certain locations and
 locks. Things of one unit are compared by hashes of 64 bits to find what is done again.
+
+Where a thread takes a lock while it holds others is kept in rows, each with the row of what it took before: a lock of a
+depth costs the same, whatever the depth. Only those that can be part of a cycle are told.
 """
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport free
+from libc.stdlib cimport free, qsort
 from libc.string cimport memcmp, memcpy
 
+from atomsan.predictors.engines._counting cimport Counts, counted, forget_all, free_counts
 from atomsan.predictors.engines._mixing cimport mixed
 from atomsan.trace._hashing cimport Map, NOT_FOUND, found, free_map, put
 from atomsan.trace._memory cimport ensure_room, out_of_memory
@@ -20,6 +24,9 @@ import numpy as np
 cdef enum:
     NONE = 0xFFFFFFFF
     JOINED = 0x100        # of the same call as the step before
+    READS = 1             # of a slot of a form: what is done to it
+    WRITES = 2
+    THROUGHOUT = 4        # one block of this lock has all accesses in it
     SPIN = 0x80000000     # a hand-over: by a write that a loop waited for
     KEPT_ALIKE = 2
     MOST_ORDERED = 64     # periods of one unit
@@ -50,7 +57,10 @@ cdef struct Held:
     uint32_t start        # where in the steps its acquire is
     uint32_t serial       # of its block in the unit, from 1
     uint32_t accesses     # how many the unit had then
+    uint32_t wait         # its row, plus 1; 0: it has none
+    uint64_t chain        # hash of the locks that are held, up to this one
     bint is_closed        # no lock that was acquired before is released in its block
+    bint is_loop
 
 cdef struct ThreadRow:
     bint is_known
@@ -72,10 +82,28 @@ cdef struct ThreadRow:
     size_t step_count, step_room
     uint64_t *events
     size_t event_room
-    Map called            # what the call that is at work has accessed
-    Map alike             # how often something was done in a block of the unit
+    Counts called         # what the call that is at work has accessed
+    Counts alike          # how often something was done in a block of the unit
     uint32_t *fresh       # objects; some of them are not any more
     size_t fresh_count, fresh_room
+
+# A lock that is held while others are taken; or one that is taken, of which a thread waits for the release.
+cdef struct WaitRow:
+    uint32_t lock
+    uint32_t site         # of its acquire
+    uint64_t event
+    uint32_t before       # the row of the lock that was taken before and is held, plus 1
+    uint32_t thread       # that waits; NONE: this is only held by those that do
+    uint32_t period
+    bint is_loop
+
+cdef struct FormRow:
+    uint64_t words        # where its key begins
+    uint32_t size
+    uint32_t locations
+    uint32_t slots
+    uint32_t nodes        # of its tree, without the root
+    uint64_t uses         # where those of its slots begin
 
 cdef struct ShapeRow:
     uint32_t form
@@ -113,7 +141,17 @@ cdef class UnitTable:
     cdef uint32_t occurrence_count
     cdef uint64_t *events
     cdef size_t event_count, event_room
-    cdef Map shape_of, last_of, waits_seen
+    cdef Map form_of, shape_of, last_of, waits_seen
+    cdef FormRow *forms
+    cdef size_t form_room
+    cdef readonly uint32_t form_count
+    cdef uint32_t *words
+    cdef size_t word_count, word_room
+    cdef uint8_t *uses
+    cdef size_t use_count, use_room
+    cdef WaitRow *wait_rows
+    cdef size_t wait_count, wait_room
+    cdef size_t most_locks        # every lock is below
     cdef uint32_t *location_mark
     cdef uint32_t *location_slot
     cdef size_t location_room, location_slot_room
@@ -124,6 +162,8 @@ cdef class UnitTable:
     cdef size_t key_room
     cdef uint32_t *used
     cdef size_t used_room
+    cdef uint32_t *used_since     # by lock of a form that is looked at: how many accesses were before its last acquire
+    cdef size_t used_since_room
     cdef uint32_t main_thread     # the one that the trace begins with
     cdef uint32_t *object_state
     cdef size_t object_room
@@ -134,9 +174,6 @@ cdef class UnitTable:
     cdef size_t spin              # the next of them
     cdef uint32_t mark
     cdef bint is_recorded
-    cdef dict form_numbers
-    cdef readonly list form_keys
-    cdef readonly list form_sizes
     cdef readonly uint64_t units
     cdef readonly uint64_t transactions
     cdef readonly bint is_nested, is_shortened
@@ -147,7 +184,6 @@ cdef class UnitTable:
         self.main_thread = NONE
         self.is_recorded = is_recorded
         self.order, self.waits, self.executed, self.cut, self.tick = order, waits, executed, cut, tick
-        self.form_numbers, self.form_keys, self.form_sizes = {}, [], []
         self.is_nested = True
 
     def __dealloc__(self):
@@ -158,14 +194,19 @@ cdef class UnitTable:
             free(self.threads[t].steps)
             free(self.threads[t].events)
             free(self.threads[t].fresh)
-            free_map(&self.threads[t].called)
-            free_map(&self.threads[t].alike)
+            free_counts(&self.threads[t].called)
+            free_counts(&self.threads[t].alike)
         free(self.threads)
         free(self.object_state)
         free(self.shapes)
         free(self.entities)
         free(self.occurrences)
         free(self.events)
+        free(self.forms)
+        free(self.words)
+        free(self.uses)
+        free(self.wait_rows)
+        free_map(&self.form_of)
         free_map(&self.shape_of)
         free_map(&self.last_of)
         free_map(&self.waits_seen)
@@ -175,6 +216,7 @@ cdef class UnitTable:
         free(self.lock_slot)
         free(self.key)
         free(self.used)
+        free(self.used_since)
 
     def feed(
         self,
@@ -205,6 +247,7 @@ cdef class UnitTable:
         ensure_room(<void **> &self.location_slot, &self.location_slot_room, batch.locations, sizeof(uint32_t))
         ensure_room(<void **> &self.lock_mark, &self.lock_room, batch.locks, sizeof(uint32_t))
         ensure_room(<void **> &self.lock_slot, &self.lock_slot_room, batch.locks, sizeof(uint32_t))
+        self.most_locks = batch.locks
         if count and self.main_thread == NONE:
             self.main_thread = thread_view[0]
         for i in range(count):
@@ -260,11 +303,12 @@ cdef class UnitTable:
                 self.close(thread, thread_view[i])
 
     def finish(self):
-        """The units that are not over end here."""
+        """The units that are not over end here; then what may be part of a deadlock is told."""
         cdef size_t t
         for t in range(self.thread_room):
             if self.threads[t].is_known:
                 self.close(&self.threads[t], t)
+        self.tell_waits()
 
     cdef bint is_fresh(self, ThreadRow *thread, uint32_t number, uint8_t op, uint32_t location, uint32_t site) except -1:
         """Whether nobody else can have what is accessed, as far as was seen."""
@@ -310,7 +354,7 @@ cdef class UnitTable:
         if goes_on and thread.ordered < MOST_ORDERED:
             thread.ordered += 1
             # what was done before may have to come before another unit, and what is done again may not
-            free_map(&thread.alike)
+            forget_all(&thread.alike)
             thread.period = self.order(number, op, target, event, True)
             if is_ready:
                 thread.first = thread.last = thread.period
@@ -342,13 +386,12 @@ cdef class UnitTable:
         cdef uint64_t what = mixed(mixed(op, target), inside)
         cdef bint is_joined
         # a call accesses a location once, so what comes again is another call
-        if not is_call or site != thread.call_site or found(&thread.called, what) != NOT_FOUND:
+        if not is_call or site != thread.call_site or count_of(&thread.called, what)[0]:
             end_call(thread)
         is_joined = thread.call_site == site and site != NONE
         if is_call:
             thread.call_site = site
-            if not put(&thread.called, what, 1):
-                out_of_memory()
+            count_of(&thread.called, what)[0] = 1
         if self.is_new(thread, mixed(what, site) if self.is_recorded else what):
             self.add(thread, op | JOINED if is_joined else op, target, site, inside, event)
             thread.accesses += 1
@@ -360,12 +403,11 @@ cdef class UnitTable:
     cdef bint is_new(self, ThreadRow *thread, uint64_t what) except -1:
         """Whether there is not enough of the same in the innermost lock block."""
         cdef uint64_t key = mixed(thread.held[thread.held_count - 1].serial if thread.held_count else 0, what)
-        cdef uint32_t alike = found(&thread.alike, key)
-        if alike == NOT_FOUND:
-            alike = 0
-        if alike < KEPT_ALIKE and not put(&thread.alike, key, alike + 1):
-            out_of_memory()
-        return alike < KEPT_ALIKE
+        cdef uint32_t *alike = count_of(&thread.alike, key)
+        if alike[0] >= KEPT_ALIKE:
+            return False
+        alike[0] += 1
+        return True
 
     cdef int add(
         self, ThreadRow *thread, uint32_t what, uint32_t target, uint32_t site, uint32_t inside, uint64_t event
@@ -380,35 +422,108 @@ cdef class UnitTable:
     cdef int acquire(
         self, ThreadRow *thread, uint32_t number, uint32_t lock, uint32_t site, uint64_t event, bint is_loop
     ) except -1:
-        if thread.held_count and not is_loop:
-            self.wait(thread, number, lock, site, event)
-        self.hold(thread, lock, site, event)
+        cdef bint is_new = thread.held_count and not is_loop and self.is_new_wait(thread, number, lock)
+        self.hold(thread, lock, site, event, is_loop)
+        if is_new:
+            self.wait(thread, number)
         return 0
 
-    cdef int hold(self, ThreadRow *thread, uint32_t lock, uint32_t site, uint64_t event) except -1:
+    cdef int hold(self, ThreadRow *thread, uint32_t lock, uint32_t site, uint64_t event, bint is_loop) except -1:
+        cdef uint64_t chain = thread.held[thread.held_count - 1].chain if thread.held_count else 1
         ensure_room(<void **> &thread.held, &thread.held_room, thread.held_count + 1, sizeof(Held))
         thread.serial += 1
         thread.held[thread.held_count] = Held(
-            lock, site, event, <uint32_t> thread.step_count, thread.serial, thread.accesses, True
+            lock, site, event, <uint32_t> thread.step_count, thread.serial, thread.accesses, 0, mixed(chain, lock),
+            True, is_loop
         )
         thread.held_count += 1
         return self.add(thread, ACQUIRE, lock, 0, 0, event)
 
-    cdef int wait(self, ThreadRow *thread, uint32_t number, uint32_t lock, uint32_t site, uint64_t event) except -1:
-        """A lock is taken while others are held: told once for each thread, period and locks."""
-        cdef uint64_t key = mixed(mixed(number, thread.period), lock)
-        cdef size_t i
-        for i in range(thread.held_count):
-            key = mixed(key, thread.held[i].lock)
+    # ---- locks that are taken while others are held
+
+    cdef bint is_new_wait(self, ThreadRow *thread, uint32_t number, uint32_t lock) except -1:
+        """Whether the thread did not take it in this period with these locks held."""
+        cdef uint64_t key = mixed(mixed(thread.held[thread.held_count - 1].chain, lock), mixed(number, thread.period))
         if found(&self.waits_seen, key) != NOT_FOUND:
-            return 0
+            return False
         if not put(&self.waits_seen, key, 1):
             out_of_memory()
-        held = [
-            (thread.held[i].lock, thread.held[i].event, thread.held[i].site) for i in range(thread.held_count)
-        ]
-        self.waits(number, thread.period, held, lock, event, site)
+        return True
+
+    cdef int wait(self, ThreadRow *thread, uint32_t number) except -1:
+        """The last of the locks was taken while those before it were held."""
+        cdef size_t first = thread.held_count, i
+        cdef WaitRow *row
+        cdef Held *held
+        while first and not thread.held[first - 1].wait:
+            first -= 1
+        for i in range(first, thread.held_count):
+            held = &thread.held[i]
+            if self.wait_count >= NONE - 1:
+                out_of_memory()
+            ensure_room(<void **> &self.wait_rows, &self.wait_room, self.wait_count + 1, sizeof(WaitRow))
+            self.wait_rows[self.wait_count] = WaitRow(
+                held.lock, held.site, held.event, thread.held[i - 1].wait if i else 0, NONE, 0, held.is_loop
+            )
+            self.wait_count += 1
+            held.wait = <uint32_t> self.wait_count
+        row = &self.wait_rows[self.wait_count - 1]
+        row.thread, row.period = number, thread.period
         return 0
+
+    cdef void chain_again(self, ThreadRow *thread, size_t at) noexcept:
+        """The locks from a place on stand behind other ones than before."""
+        cdef size_t i
+        for i in range(at, thread.held_count):
+            thread.held[i].chain = mixed(thread.held[i - 1].chain if i else 1, thread.held[i].lock)
+            thread.held[i].wait = 0
+
+    cdef int tell_waits(self) except -1:
+        """Call `waits` with those that may be part of a cycle of locks."""
+        cdef uint8_t[::1] circular = self.circular_locks()
+        cdef WaitRow *row
+        cdef uint32_t before
+        cdef size_t i
+        for i in range(self.wait_count):
+            row = &self.wait_rows[i]
+            if row.thread == NONE or not circular[row.lock]:
+                continue
+            held = []
+            before = row.before
+            while before:
+                held.append((
+                    self.wait_rows[before - 1].lock, self.wait_rows[before - 1].event, self.wait_rows[before - 1].site
+                ))
+                before = self.wait_rows[before - 1].before
+            self.waits(row.thread, row.period, held[::-1], row.lock, row.event, row.site)
+        return 0
+
+    cdef uint8_t[::1] circular_locks(self):
+        """By lock: 1 if it can be part of a cycle: what is before all others, or behind them, is taken away in turn.
+
+        A lock was taken before each that was taken while it was held: either at once, or before one that was.
+        """
+        cdef uint8_t[::1] circular = np.ones(self.most_locks + 1, np.uint8)
+        cdef uint32_t[::1] froms, tos, ends
+        cdef size_t edges = 0, direction
+        froms, tos = np.empty(2 * self.wait_count + 1, np.uint32), np.empty(2 * self.wait_count + 1, np.uint32)
+        cdef WaitRow *row
+        cdef uint32_t before
+        cdef size_t i
+        for i in range(self.wait_count):
+            row = &self.wait_rows[i]
+            before = row.before
+            while row.thread != NONE and before:
+                if edges >= <size_t> froms.shape[0]:
+                    froms, tos = np.resize(froms, 2 * edges), np.resize(tos, 2 * edges)
+                froms[edges], tos[edges] = self.wait_rows[before - 1].lock, row.lock
+                edges += 1
+                # nobody waits for a loop: what was held around it leads on by itself
+                before = self.wait_rows[before - 1].before if self.wait_rows[before - 1].is_loop else 0
+        for direction in range(2):
+            without_first(circular, froms[:edges], tos[:edges])
+            froms, tos = tos, froms
+        return circular
 
     cdef int release(self, ThreadRow *thread, uint32_t lock, uint64_t event) except -1:
         cdef size_t at = thread.held_count, i
@@ -424,6 +539,7 @@ cdef class UnitTable:
             thread.held[i] = thread.held[i + 1]
             thread.held[i].is_closed = False
         thread.held_count -= 1
+        self.chain_again(thread, at)
         self.is_nested = self.is_nested and is_innermost
         self.add(thread, RELEASE, lock, 0, 0, event)
         if is_innermost and block.is_closed:
@@ -461,9 +577,11 @@ cdef class UnitTable:
             self.unit(thread, number)
         if thread.step_count or thread.serial:
             thread.step_count, thread.accesses, thread.serial, thread.held_count = 0, 0, 0, 0
-            free_map(&thread.alike)
+            forget_all(&thread.alike)
             for i in range(held_count):
-                self.hold(thread, thread.held[i].lock, thread.held[i].site, thread.held[i].event)
+                self.hold(
+                    thread, thread.held[i].lock, thread.held[i].site, thread.held[i].event, thread.held[i].is_loop
+                )
         thread.first, thread.ordered = thread.period, 0
         if not is_busy:
             thread.transaction, thread.region_count = 0, 0
@@ -488,7 +606,7 @@ cdef class UnitTable:
             hash_value = mixed(hash_value, self.used[locations + i])
         shape = self.shape(form, hash_value, locations + locks)
         self.shapes[shape].count += 1
-        known = found(&self.last_of, <uint64_t> shape << 32 | number)
+        known = self.last_by(shape, number)
         if (
             known == NOT_FOUND
             or self.occurrences[known].first != thread.first
@@ -501,6 +619,16 @@ cdef class UnitTable:
                 tuple([thread.events[i] for i in range(thread.step_count)]),
             )
         return 0
+
+    cdef uint32_t last_by(self, uint32_t shape, uint32_t number) noexcept:
+        """The last occurrence of a shape by a thread, or NOT_FOUND. The first one of a shape is in no table."""
+        cdef uint32_t first = self.shapes[shape].first, known
+        if not first:
+            return NOT_FOUND
+        known = found(&self.last_of, <uint64_t> shape << 32 | number)
+        if known == NOT_FOUND and self.occurrences[first - 1].thread == number:
+            return first - 1
+        return known
 
     cdef int rename(self, ThreadRow *thread, uint32_t *locations, uint32_t *locks) except -1:
         """Write the key of the form; and what it is about: locations from the beginning of `used`, locks from behind."""
@@ -531,13 +659,58 @@ cdef class UnitTable:
         return 0
 
     cdef uint32_t form(self, size_t size, uint32_t locations, uint32_t locks) except? NONE:
-        key = PyBytes_FromStringAndSize(<char *> self.key, size * sizeof(uint32_t))
-        number = self.form_numbers.get(key)
-        if number is None:
-            number = self.form_numbers[key] = len(self.form_keys)
-            self.form_keys.append(key)
-            self.form_sizes.append((locations, locks))
+        """The number of the form of the key."""
+        cdef uint64_t hash_value = size
+        cdef uint32_t number
+        cdef FormRow *row
+        cdef size_t i
+        for i in range(0, size - 1, 2):
+            hash_value = mixed(hash_value, <uint64_t> self.key[i] << 32 | self.key[i + 1])
+        if size % 2:
+            hash_value = mixed(hash_value, self.key[size - 1])
+        while True:
+            number = found(&self.form_of, hash_value)
+            if number == NOT_FOUND:
+                break
+            row = &self.forms[number]
+            if row.size == size and not memcmp(self.words + row.words, self.key, size * sizeof(uint32_t)):
+                return number
+            hash_value += 1
+        number = self.form_count
+        if not put(&self.form_of, hash_value, number):
+            out_of_memory()
+        ensure_room(<void **> &self.forms, &self.form_room, <size_t> number + 1, sizeof(FormRow))
+        ensure_room(<void **> &self.words, &self.word_room, self.word_count + size, sizeof(uint32_t))
+        ensure_room(<void **> &self.uses, &self.use_room, self.use_count + locations + locks, sizeof(uint8_t))
+        memcpy(self.words + self.word_count, self.key, size * sizeof(uint32_t))
+        self.forms[number] = FormRow(self.word_count, <uint32_t> size, locations, locations + locks, 0, self.use_count)
+        self.word_count += size
+        self.use_count += locations + locks
+        self.form_count += 1
+        self.use(&self.forms[number])
         return number
+
+    cdef int use(self, FormRow *form) except -1:
+        """Note what is done to the slots of a new form."""
+        cdef uint32_t *key = self.words + form.words
+        cdef uint8_t *uses = self.uses + form.uses
+        cdef uint32_t steps = (form.size - 1 - key[0]) // 4, accesses = 0, done = 0, i
+        cdef uint32_t what, slot
+        key += 1 + key[0]
+        ensure_room(<void **> &self.used_since, &self.used_since_room, form.slots + 1, sizeof(uint32_t))
+        for i in range(steps):
+            accesses += key[4 * i] & 0xFF <= WRITE
+        for i in range(steps):
+            what, slot = key[4 * i] & 0xFF, key[4 * i + 1]
+            form.nodes += what != RELEASE
+            if what <= WRITE:
+                done += 1
+                uses[slot] |= WRITES if what == WRITE else READS
+            elif what == ACQUIRE:
+                self.used_since[slot] = done
+            elif done - self.used_since[slot] == accesses:
+                uses[form.locations + slot] = THROUGHOUT
+        return 0
 
     cdef uint32_t shape(self, uint32_t form, uint64_t hash_value, size_t size) except? NONE:
         cdef uint32_t number
@@ -574,11 +747,11 @@ cdef class UnitTable:
         self.occurrence_count += 1
         if row.first:
             self.occurrences[row.last - 1].next = at + 1
+            if not put(&self.last_of, <uint64_t> shape << 32 | number, at):
+                out_of_memory()
         else:
             row.first = at + 1
         row.last = at + 1
-        if not put(&self.last_of, <uint64_t> shape << 32 | number, at):
-            out_of_memory()
         return 0
 
     # ---- what was found
@@ -592,14 +765,48 @@ cdef class UnitTable:
         if number >= self.shape_count:
             raise IndexError(number)
         cdef ShapeRow row = self.shapes[number]
+        cdef FormRow *form = &self.forms[row.form]
         cdef uint32_t i
-        locations, locks = self.form_sizes[row.form]
         return (
             row.form,
             row.count,
-            tuple([self.entities[row.entities + i] for i in range(locations)]),
-            tuple([self.entities[row.entities + locations + i] for i in range(locks)]),
+            tuple([self.entities[row.entities + i] for i in range(form.locations)]),
+            tuple([self.entities[row.entities + i] for i in range(form.locations, form.slots)]),
         )
+
+    def form_of_number(self, uint32_t number):
+        """The key of a form, and how many locations and locks it has."""
+        if number >= self.form_count:
+            raise IndexError(number)
+        cdef FormRow *row = &self.forms[number]
+        key = PyBytes_FromStringAndSize(<char *> (self.words + row.words), row.size * sizeof(uint32_t))
+        return key, row.locations, row.slots - row.locations
+
+    def form_columns(self):
+        """By form: how many locations, where its slots begin, and whether it is a transaction; by slot: its uses."""
+        cdef uint32_t[::1] locations = np.empty(self.form_count, np.uint32)
+        cdef uint32_t[::1] starts = np.empty(self.form_count + 1, np.uint32)
+        cdef uint8_t[::1] is_transaction = np.empty(self.form_count, np.uint8)
+        cdef uint8_t[::1] uses = np.zeros(self.use_count + 1, np.uint8)
+        cdef FormRow *row
+        cdef uint32_t i
+        for i in range(self.form_count):
+            row = &self.forms[i]
+            locations[i], starts[i] = row.locations, <uint32_t> row.uses
+            is_transaction[i] = self.words[row.words] > 0
+        starts[self.form_count] = <uint32_t> self.use_count
+        if self.use_count:
+            memcpy(&uses[0], self.uses, self.use_count)
+        return np.asarray(locations), np.asarray(starts), np.asarray(is_transaction), np.asarray(uses)
+
+    @property
+    def nodes(self):
+        """Of the trees of all forms, without the roots."""
+        cdef uint64_t nodes = 0
+        cdef uint32_t i
+        for i in range(self.form_count):
+            nodes += self.forms[i].nodes
+        return nodes
 
     def occurrences_of(self, uint32_t number, size_t steps):
         """The occurrences of a shape of so many steps: thread, first and last period, transaction, events of each."""
@@ -616,33 +823,119 @@ cdef class UnitTable:
             at = row.next
         return rows
 
+    def occurrence_of(self, uint32_t number, size_t steps, uint32_t thread, uint32_t first, uint32_t last):
+        """The occurrence of a shape of so many steps by a thread, from a period to another: one of those rows."""
+        if number >= self.shape_count:
+            raise IndexError(number)
+        cdef uint32_t at = self.shapes[number].first
+        cdef OccurrenceRow *row
+        cdef size_t i
+        while at:
+            row = &self.occurrences[at - 1]
+            if row.thread == thread and row.first == first and row.last == last:
+                events = tuple([self.events[row.events + i] for i in range(steps)])
+                return thread, first, last, row.transaction, events
+            at = row.next
+        raise LookupError(number)
+
     def shape_columns(self):
-        """By shape: its form, and where its entities begin; all entities."""
+        """By shape: its form, and where its entities begin; all entities; and the number that locks begin with."""
         cdef uint32_t[::1] forms = np.empty(self.shape_count, np.uint32)
         cdef uint64_t[::1] starts = np.empty(self.shape_count + 1, np.uint64)
         cdef uint32_t[::1] entities = np.empty(self.entity_count, np.uint32)
-        cdef uint32_t i
+        cdef uint32_t offset = <uint32_t> self.location_room, i
+        cdef FormRow *form
+        cdef uint64_t k
         for i in range(self.shape_count):
             forms[i], starts[i] = self.shapes[i].form, self.shapes[i].entities
+            form = &self.forms[self.shapes[i].form]
+            for k in range(starts[i], starts[i] + form.slots):
+                entities[k] = self.entities[k] + (0 if k < starts[i] + form.locations else offset)
         starts[self.shape_count] = self.entity_count
-        if self.entity_count:
-            memcpy(&entities[0], self.entities, self.entity_count * sizeof(uint32_t))
-        return np.asarray(forms), np.asarray(starts), np.asarray(entities)
+        return np.asarray(forms), np.asarray(starts), np.asarray(entities), offset
 
     def occurrence_columns(self):
-        """By occurrence: its shape, thread, and first and last period."""
+        """By occurrence: its shape, thread, and first and last period, sorted by these; by shape: the first of them."""
         cdef uint32_t[::1] shapes = np.empty(self.occurrence_count, np.uint32)
         cdef uint32_t[::1] threads = np.empty(self.occurrence_count, np.uint32)
         cdef uint32_t[::1] firsts = np.empty(self.occurrence_count, np.uint32)
         cdef uint32_t[::1] lasts = np.empty(self.occurrence_count, np.uint32)
-        cdef uint32_t i
-        for i in range(self.occurrence_count):
-            shapes[i], threads[i] = self.occurrences[i].shape, self.occurrences[i].thread
-            firsts[i], lasts[i] = self.occurrences[i].first, self.occurrences[i].last
-        return np.asarray(shapes), np.asarray(threads), np.asarray(firsts), np.asarray(lasts)
+        cdef uint64_t[::1] starts = np.empty(self.shape_count + 1, np.uint64)
+        cdef OccurrenceRow *rows = NULL
+        cdef size_t room = 0, count, i
+        cdef uint32_t shape, at, place = 0
+        try:
+            for shape in range(self.shape_count):
+                starts[shape] = place
+                at, count = self.shapes[shape].first, 0
+                while at:
+                    ensure_room(<void **> &rows, &room, count + 1, sizeof(OccurrenceRow))
+                    rows[count] = self.occurrences[at - 1]
+                    at = rows[count].next
+                    count += 1
+                if count > 1:
+                    qsort(rows, count, sizeof(OccurrenceRow), compare_times)
+                for i in range(count):
+                    shapes[place], threads[place] = shape, rows[i].thread
+                    firsts[place], lasts[place] = rows[i].first, rows[i].last
+                    place += 1
+        finally:
+            free(rows)
+        starts[self.shape_count] = place
+        return np.asarray(shapes), np.asarray(threads), np.asarray(firsts), np.asarray(lasts), np.asarray(starts)
+
+
+cdef int compare_times(const void *one, const void *other) noexcept nogil:
+    cdef const OccurrenceRow *a = <const OccurrenceRow *> one
+    cdef const OccurrenceRow *b = <const OccurrenceRow *> other
+    if a.thread != b.thread:
+        return -1 if a.thread < b.thread else 1
+    if a.first != b.first:
+        return -1 if a.first < b.first else 1
+    return (a.last > b.last) - (a.last < b.last)
+
+
+cdef int without_first(uint8_t[::1] kept, const uint32_t[::1] froms, const uint32_t[::1] tos) except -1:
+    """Of vertices that are kept, take away in turn those to which no edge leads."""
+    cdef size_t vertices = kept.shape[0], edges = froms.shape[0], i
+    cdef uint32_t[::1] incoming = np.zeros(vertices, np.uint32), ready = np.empty(vertices, np.uint32)
+    cdef uint32_t[::1] starts = np.zeros(vertices + 1, np.uint32), outgoing = np.empty(edges, np.uint32)
+    cdef size_t done = 0, count = 0
+    cdef uint32_t vertex
+    for i in range(edges):
+        if kept[froms[i]] and kept[tos[i]]:
+            incoming[tos[i]] += 1
+            starts[froms[i]] += 1
+    for i in range(1, vertices + 1):
+        starts[i] += starts[i - 1]
+    for i in range(edges):
+        if kept[froms[i]] and kept[tos[i]]:
+            starts[froms[i]] -= 1
+            outgoing[starts[froms[i]]] = tos[i]
+    for i in range(vertices):
+        if kept[i] and not incoming[i]:
+            ready[count] = <uint32_t> i
+            count += 1
+    while done < count:
+        vertex = ready[done]
+        done += 1
+        kept[vertex] = 0
+        for i in range(starts[vertex], starts[vertex + 1]):
+            incoming[outgoing[i]] -= 1
+            if not incoming[outgoing[i]]:
+                ready[count] = outgoing[i]
+                count += 1
+    return 0
+
+
+cdef inline uint32_t *count_of(Counts *counts, uint64_t key) except NULL:
+    cdef uint32_t *count = counted(counts, key)
+    if count == NULL:
+        out_of_memory()
+    return count
 
 
 cdef inline void end_call(ThreadRow *thread) noexcept:
     if thread.call_site != NONE:
         thread.call_site = NONE
-        free_map(&thread.called)
+        forget_all(&thread.called)

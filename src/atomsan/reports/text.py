@@ -56,7 +56,7 @@ def _report(report: Report, limit: int | None, with_notes: bool) -> Iterator[str
     if report.sets is not None:
         yield from (f"  {printable(line)}" for line in _sets(report.sets))
     if report.prediction is not None:
-        yield from (f"  {line}" for line in _prediction(report.prediction))
+        yield from (f"  {line}" for line in _prediction(report.prediction, has_findings=bool(report.findings)))
     if len(report.results) > 1:
         before = "before judging: " if report.is_recorded else ""
         yield f"  {before}" + ", ".join(f"{name}: {result['verdict']}" for name, result in report.results.items())
@@ -169,12 +169,16 @@ def _further(report: Report, with_notes: bool) -> str:
     return "; ".join(parts)
 
 
-def _prediction(facts: PredictionFacts) -> Iterator[str]:
-    """What holds in all interleavings of the run."""
+def _prediction(facts: PredictionFacts, *, has_findings: bool) -> Iterator[str]:
+    """What holds in all interleavings of the run.
+
+    A finding beside a proof is of a thread that does what another one did (docs/prediction.md, stand-ins).
+    """
     for kind, answer in facts.answers.items():
         if kind in facts.asked:
             unknown = f"{kind}-atomic: not known, because {facts.reason(kind)}"
-            everywhere = f"{kind}-atomic in every interleaving"
+            of = " of what each thread did in this run" if answer and has_findings else ""
+            everywhere = f"{kind}-atomic in every interleaving{of}"
             yield unknown if answer is None else f"{everywhere}: proved" if answer else f"not {everywhere}"
     if facts.kinds:
         counts = f"{facts.proved:,} of {counted(facts.kinds, 'kind')} of transactions"

@@ -26,7 +26,7 @@ def _suspect(why: str) -> Reason:
 
 # ---- proofs, and what nobody asked for
 
-ORDER_ONLY = _note("shown by the order of locks, threads or hand-overs only; the data was checked and is serializable")
+ORDER_ONLY = _note("shown by the order of locks, threads or hand-overs only; the data that is watched is serializable")
 COMMUTES = _note("the operations that interleave give the same state and the same results in either order")
 SUMS = _note("numbers are added and subtracted, each time in one step: the sum is the same in every order")
 UNUSED = _note("nothing is made of a value that was read: it is not kept, returned or passed on, and decides nothing")

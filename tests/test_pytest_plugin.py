@@ -600,6 +600,43 @@ TEST_QUIET = """
     def test_only_what_happens():
         one_by_one(deposit, Account(), 1)
 """
+TEST_ALONE = """
+    import sys
+
+    import pytest
+    from bank import Account
+
+    @pytest.mark.parametrize("amount", range(3))
+    def test_alone(amount):
+        account = Account()
+        account.add(amount)
+        assert account.get() == amount
+
+    def test_fails():
+        assert Account().get() == 1
+
+    def test_last():
+        print("checked:", "atomsan.flow.check" in sys.modules)
+"""
+
+
+def test_what_one_thread_does_is_counted_and_not_checked(tmp_path: Path) -> None:
+    """There is nothing to find in it. Where a report is written, each test is in it, and checked as any other."""
+    project = write(tmp_path / "project", {"bank.py": BANK, "test_alone.py": TEST_ALONE})
+    ran = run_pytest(project, "--atomsan", "-s")
+    assert [name for name, outcome in ran.outcomes.items() if outcome == "FAILED"] == ["test_alone.py::test_fails"]
+    assert "checked: False" in ran.out
+    reported = run_pytest(project, "--atomsan", "-s", "--atomsan-report=out.json")
+    assert "checked: True" in reported.out
+    checked = runs(json.loads((project / "out.json").read_text()))
+    assert len(checked) == 5
+    events = sum(one["trace"]["events"] for reports in checked.values() for one in reports)
+    said = "5 tests recorded, {:,} events, 0 with atomicity violations"
+    assert events > 40
+    assert said.format(events) in reported.out
+    assert said.format(events) in ran.out
+
+
 QUIET = {"bank.py": BANK, "test_quiet.py": TEST_QUIET}
 
 

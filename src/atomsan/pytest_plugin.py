@@ -340,12 +340,10 @@ class Plugin:
                     if not any(map(self._failing, self._reports.get(item, ()))):
                         raise
                     is_skipped = True
-            with limits_suspended():
-                checked = [] if is_skipped else [self._check(tape, item, options, start)]
-            report = self._over_all_runs(item, checked)
+            report = self._judged(tape, item, options, start, is_skipped=is_skipped)
         has_failed = failure is not None or bool(getattr(item, "_excinfo", None))
         is_last = has_failed or is_skipped or self._is_last.get(item, True)
-        if is_last and self._failing(report):
+        if is_last and report is not None and self._failing(report):
             # a test that fails anyway keeps its own failure, and the findings, perhaps its cause, are a section below
             # it; the failure of a unittest.TestCase is not raised up to here
             if not has_failed:
@@ -358,6 +356,21 @@ class Plugin:
         finally:
             failure = None  # it references this frame: a cycle
 
+    def _judged(
+        self, tape: Tape, item: pytest.Item, options: MarkerOptions, start: float, *, is_skipped: bool
+    ) -> Report | None:
+        """The report on a test; None: no second thread or task did anything, so there is nothing to find in it.
+
+        Most tests are like that. Of one that is repeated, and for a report file, all runs are checked.
+        """
+        if len(tape.symbols.threads) < 2 and self._report_file is None and item not in self._is_last:
+            self._note(item, tape.events)
+            self._seconds.after(time.monotonic() - start)
+            return None
+        with limits_suspended():
+            checked = [] if is_skipped else [self._check(tape, item, options, start)]
+        return self._over_all_runs(item, checked)
+
     def _check(self, tape: Tape, item: pytest.Item, options: MarkerOptions, start: float) -> Report:
         from atomsan.flow.check import check
 
@@ -365,17 +378,25 @@ class Plugin:
         report = check(tape, self._values["algorithm"], spec)
         if options.predict:
             report = self._with_predictions(report, tape, spec, start)
-        result: RunResult = {
-            "test": item.nodeid,
-            "events": report.trace.events,
-            "findings": len(self._failing(report)),
-            "is_cut_short": report.prediction is not None and not report.prediction.is_complete,
-            "document": self._rendered(report, self._report_file.format) if self._report_file else "",
-        }
-        item.__dict__.setdefault(RESULTS, []).append(result)
+        document = self._rendered(report, self._report_file.format) if self._report_file else ""
+        is_cut_short = report.prediction is not None and not report.prediction.is_complete
+        self._note(item, report.trace.events, len(self._failing(report)), is_cut_short=is_cut_short, document=document)
         if report.stopped is not None:
             raise KeyboardInterrupt  # the check ended early for it, and so do the tests
         return report
+
+    def _note(
+        self, item: pytest.Item, events: int, findings: int = 0, *, is_cut_short: bool = False, document: str = ""
+    ) -> None:
+        """Keep the result of one run of a test, for the report on it."""
+        result: RunResult = {
+            "test": item.nodeid,
+            "events": events,
+            "findings": findings,
+            "is_cut_short": is_cut_short,
+            "document": document,
+        }
+        item.__dict__.setdefault(RESULTS, []).append(result)
 
     def _with_predictions(self, checked: Report, tape: Tape, spec: Specification, start: float) -> Report:
         """All predictions together may take as long as the tests, and a little longer."""

@@ -36,6 +36,8 @@ class AeroDromeChecker:
         found = self._engine.feed(batch.thread, batch.op, batch.target)
         if found >= 0:
             self._closing = self._closed_at(batch, found)
+        elif batch.dead is not None:
+            self._engine.forget(batch.dead)
         return found >= 0
 
     def _closed_at(self, batch: FlatBatch, at: int) -> Closing:

@@ -130,7 +130,8 @@ class Units:
     def _prepare(self, batch: Batch | Extract) -> None:
         model = self._model
         if model.grow() or not self._is_told:
-            self.finder.know(model.offsets, model.sets, model.kinds, model.on, model.parts, model.same, model.back)
+            known = model.offsets, model.sets, model.kinds, model.on, model.parts, model.same, model.back
+            self.finder.know(*known, is_one_set=model.is_one_set)
             self._is_told = True
         self.finder.grow(int(batch.thread.max(initial=0)) + 1)
 
@@ -171,6 +172,8 @@ class SetChecking:
                 self._rows = 0
         if self.projection is not None:
             self.projection.feed(rows)
+            if not isinstance(batch, Extract) and batch.dead is not None:
+                self.projection.forget(batch.dead)
         if self.violating is not None:
             self.violating.feed(rows)
 

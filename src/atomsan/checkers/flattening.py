@@ -46,13 +46,15 @@ class FlatBatch:
     regions: int
     handovers: int
     original: OpColumn
+    dead: Column | None = None
+    """Locations that no later event accesses, as `Batch` has them."""
 
     def __len__(self) -> int:
         return len(self.op)
 
     def unflattened(self) -> Batch:
         """The same events as the trace has them."""
-        return Batch(self.first, self.thread, self.original, self.target, self.site)
+        return Batch(self.first, self.thread, self.original, self.target, self.site, self.dead)
 
 
 class Noted(NamedTuple):
@@ -86,7 +88,7 @@ class Flattening:
         self._flattener.grow(threads, locks, loops)
         self._events = batch.first + len(batch)
         op = self._flattener.flatten(batch.thread, batch.op, batch.target)
-        return FlatBatch(batch.first, batch.thread, op, batch.target, batch.site, *counts, batch.op)
+        return FlatBatch(batch.first, batch.thread, op, batch.target, batch.site, *counts, batch.op, batch.dead)
 
     def ends(self) -> FlatBatch | None:
         """After the last batch: the ends of the regions that are still open."""

@@ -29,6 +29,8 @@ class MeetingFinder:
         self._locations = batch.locations
         self.engine.grow(batch.threads, batch.locations)
         self.engine.feed(batch.thread, batch.op, batch.target)
+        if batch.dead is not None:
+            self.engine.forget(batch.dead)
         return False
 
     def found(self) -> tuple[Flags, Flags]:

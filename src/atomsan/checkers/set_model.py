@@ -395,6 +395,10 @@ class SetModel:
         """Of a region: the first that differs from it in that alone. What is learned of one holds for the other."""
         self.limit: Limit | None = None
         """What `grow` takes in of the symbols; None: all."""
+        self.is_one_set = isinstance(layout, Everything)
+        """Whether all locations are in the same sets: those of the first."""
+        self._known = 0
+        """Locations that were taken in."""
         self._symbols = symbols
         self._numbers: dict[str, int] = {}
         self._kind_numbers: dict[str, int] = {}
@@ -404,17 +408,17 @@ class SetModel:
         """Take in what is new. True: there was something."""
         symbols = self._symbols
         locations, regions = self.limit or Limit(len(symbols.locations), len(symbols.regions))
-        if locations == len(self.offsets) - 1 and regions == len(self.parts):
+        if locations == self._known and regions == len(self.parts):
             return False
         self._add_locations(locations)
         self._add_regions(regions)
         return True
 
     def _add_locations(self, count: int) -> None:
-        if isinstance(self.layout, Everything):
-            self.offsets, self.sets = np.arange(count + 1, dtype=np.uint32), np.zeros(count, np.uint32)
+        if self.is_one_set:
+            self.offsets, self.sets, self._known = np.array([0, 1], np.uint32), np.zeros(1, np.uint32), count
             return
-        known = len(self.offsets) - 1
+        known, self._known = self._known, count
         counts = np.zeros(count - known, np.uint64)
         members: list[int] = []
         kinds: list[int] = []

@@ -69,9 +69,11 @@ class TurnFinder:
         if len(accessed) and (needed := int(accessed.max()) + 1) > self._known:
             self._learn_parts(needed)
         self._engine.feed(batch.first, batch.thread, batch.op, batch.target, batch.site)
+        if batch.dead is not None:
+            self._engine.forget(batch.dead)
 
     def _learn_parts(self, count: int) -> None:
-        fields = self._locations.columns.get("field", ())[self._known : count]
+        fields = self._locations.values("field", self._known, count)
         self._engine.set_parts(self._known, np.array([PARTS.get(field, 0) for field in fields], np.uint8))
         self._known = count
 

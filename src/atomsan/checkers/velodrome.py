@@ -27,7 +27,10 @@ _EDGES = tuple(Edge)
 def feed_engine(engine: Velodrome, batch: FlatBatch, op: OpColumn) -> bool:
     """The events of a batch with these operations in place of its own."""
     engine.grow(batch.threads, batch.locations, batch.locks, batch.handovers)
-    return engine.feed(batch.first, batch.thread, op, batch.target, batch.site)
+    done = engine.feed(batch.first, batch.thread, op, batch.target, batch.site)
+    if batch.dead is not None:
+        engine.forget(batch.dead)
+    return done
 
 
 def result_of(name: str, engine: Velodrome, counters: dict[str, int], stopped: str | None) -> Result:

@@ -36,6 +36,8 @@ class ViolatingChecker:
         done = self.engine.feed(batch.first, batch.thread, batch.op, batch.target, batch.site)
         if self._beside is not None and self._beside_busy:
             self._beside_busy = not self.engine.violations and not self._beside.feed(batch)
+        if batch.dead is not None:
+            self.engine.forget(batch.dead)
         return done
 
     def result(self, stopped: str | None = None) -> Result:

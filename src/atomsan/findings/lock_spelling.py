@@ -157,7 +157,7 @@ class LockSpelling:
         wanted = f"{self.module(function)}.{name}"
         is_shadowed = name in self.parameters(function)
         tables = self._symbols.locations, self._symbols.locks
-        return not is_shadowed and any(table.find(wanted) is not None for table in tables)
+        return not is_shadowed and any(table.has_global(wanted) for table in tables)
 
 
 def _named(normal: str, lock: str) -> tuple[str, bool, bool] | None:

@@ -64,8 +64,8 @@ def _nothing_in_sets(spec: Specification, symbols: Symbols, meta: TraceMeta) -> 
     if not spec.sets:
         return
     # a container is of the class `Account.items`: the class that has it, and the field
-    owners = {one for one in locations.columns.get("class", ()) if one}
-    fields = {one for one in locations.columns.get("field", ()) if one} | {one.rpartition(".")[2] for one in owners}
+    owners = {one for one in locations.whole_column("class") if one}
+    fields = {one for one in locations.whole_column("field") if one} | {one.rpartition(".")[2] for one in owners}
     bases = {base for of_class in meta.classes for base in (of_class, *meta.classes[of_class])}
     classes = owners | {one.partition(".")[0] for one in owners} | bases
     for name, paths in spec.sets.items():

@@ -6,18 +6,25 @@ they were acquired and begun at that moment.
 
 from __future__ import annotations
 
+import copy
+from array import array
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from atomsan.flow.window import MOST_EVENTS, Window
 from atomsan.trace.events import NO_SITE, Batch, Op
+from atomsan.trace.symbols import SymbolPart
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from atomsan.errors import Place
+    from atomsan.trace.events import Column
     from atomsan.types import EventSource
+
+# So many locations need no numbers of their own.
+MOST_LOCATIONS = 1 << 20
 
 # thread, operation, target, site
 _Row = tuple[int, int, int, int]
@@ -57,13 +64,24 @@ class LatestEvents:
 
 
 class KeptEvents:
-    """The latest events, under the numbers that they had."""
+    """The latest events, under the numbers that they had.
 
-    def __init__(self, source: EventSource, window: Window) -> None:
+    If they access few of the locations of a long run, the locations have numbers of their own here: what is made by
+    location follows what is kept, and not the run.
+    """
+
+    def __init__(self, source: EventSource, window: Window, most_locations: int = MOST_LOCATIONS) -> None:
         self._source = source
         self._window = window
         self.symbols = source.symbols
         self.meta = source.meta
+        self._locations: Column | None = None
+        """By number here: the number in the run."""
+        if len(source.symbols.locations) > most_locations:
+            self._locations = _accessed(window.batches())
+            self.symbols = copy.copy(source.symbols)
+            numbers = array("I", self._locations.tobytes())
+            self.symbols.locations = SymbolPart(source.symbols.locations, numbers)
 
     def reopened(self) -> EventSource:
         return self
@@ -72,10 +90,23 @@ class KeptEvents:
         if rows := list(_beginning(self._window)):
             threads, ops, targets, sites = np.array(rows, np.uint32).T.copy()
             yield Batch.frozen(self._window.first - len(rows), threads, ops.astype(np.uint8), targets, sites)
-        yield from self._window.batches()
+        yield from map(self._renumbered, self._window.batches())
+
+    def _renumbered(self, batch: Batch) -> Batch:
+        if self._locations is None:
+            return batch
+        target, are_accesses = batch.target.copy(), batch.op <= Op.WRITE
+        target[are_accesses] = np.searchsorted(self._locations, target[are_accesses])
+        return Batch.frozen(batch.first, batch.thread, batch.op, target, batch.site)
 
     def place(self, event: int) -> Place:
         return self._source.place(event)
+
+
+def _accessed(batches: Iterable[Batch]) -> Column:
+    """The locations that are accessed, in ascending order."""
+    found = [np.unique(batch.target[batch.op <= Op.WRITE]) for batch in batches]
+    return np.unique(np.concatenate([np.zeros(0, np.uint32), *found]))
 
 
 def _beginning(window: Window) -> Iterator[_Row]:

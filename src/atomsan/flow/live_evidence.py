@@ -7,11 +7,13 @@ then on it sees each batch when the checkers have. The surroundings of each new 
 
 A program without violations pays for the window only. Memory is bounded by the window, and by the kinds of witnesses:
 of each, one example is kept with its surroundings. Events that have left the window when they become of interest are
-not known any more; a turn that begins there is a suspect.
+not known any more; a turn that begins there is a suspect. Of locations that are dead by then, the sites that wrote to
+them are known only if a witness came of one before.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -72,6 +74,8 @@ class LiveEvidence:
         self._extracts: dict[Key, Extract] = {}
         self._targets: set[int] = set()
         self._size = 0
+        self._dead: deque[tuple[int, NDArray[np.uint32]]] = deque()
+        """Dead locations, after the last event that can access them."""
 
     def feed(self, flat: FlatBatch) -> None:
         batch = flat.unflattened()
@@ -85,6 +89,17 @@ class LiveEvidence:
         elif len(new):
             self._enumeration = _Enumeration(self._symbols, self._window, new, flat)
         self._look_around()
+        if flat.dead is not None:
+            self._dead.append((flat.first + len(flat), flat.dead))
+        self._forget()
+
+    def _forget(self) -> None:
+        """What died, and has left the window since, is of no interest any more if it was of none until now."""
+        while self._dead and self._dead[0][0] <= self._window.first:
+            _, dead = self._dead.popleft()
+            if self._targets:
+                dead = dead[~np.isin(dead, np.fromiter(self._targets, np.uint32, len(self._targets)))]
+            self._writes.forget(dead)
 
     def finish(self) -> None:
         """The end of the trace: what is open ends there."""

@@ -378,7 +378,7 @@ def _selves(source: OpenedTrace) -> list[int]:
     """The locations that stand for what a thread has of its own, if jobs of pools are threads."""
     from atomsan.findings.access_facts import SELF
 
-    fields = source.symbols.locations.columns.get("field", []) if source.jobs else []
+    fields = source.symbols.locations.whole_column("field") if source.jobs else ()
     return [location for location, field in enumerate(fields) if field == SELF]
 
 

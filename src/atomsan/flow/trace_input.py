@@ -89,7 +89,9 @@ class TraceInput:
         elif hasattr(self._trace, "batches"):
             source = cast("EventSource", self._trace)
         else:
-            source = open_trace(self._trace, format=self._format, lenient=self._lenient, batch_events=batch_events)
+            source = open_trace(
+                self._trace, format=self._format, lenient=self._lenient, batch_events=batch_events, lean=True
+            )
         jobs = with_jobs(source) if self._with_jobs else None
         regions = AtomicRegionSource(jobs or source, self.spec.is_atomic, split_all=self._split_all)
         return OpenedTrace(source, regions, batch_events, jobs)

@@ -12,11 +12,16 @@ taken to come first all the same.
 
 from __future__ import annotations
 
+from array import array
+from itertools import zip_longest
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from atomsan.trace.symbols import READ_AT_ONCE
+
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
     from typing import Any
 
     from numpy.typing import NDArray
@@ -56,36 +61,50 @@ class Publication:
         self._symbols = symbols
         self._orders = orders
         self._class_numbers: dict[str, int] = {}
-        self._object_numbers: dict[str, int] = {}
+        self._kinds: dict[str, int] = {}
+        self._object_numbers: dict[str | int, int] = {}
         self._made = NOTHING_MADE
 
     def known(self) -> Made:
         """For all symbols so far."""
         objects, classes, makers, regions = self._made
         symbols = self._symbols
-        has_objects = "object" in symbols.locations.columns
-        new = range(len(objects), len(symbols.locations) if has_objects and self._orders else 0)
-        parts = [self._part(location) for location in new]
+        new_objects, new_classes = array("I"), array("I")
+        if self._orders and symbols.locations.has("object"):
+            for of, kind in self._parts(len(objects)):
+                new_objects.append(of)
+                new_classes.append(kind)
         new_sites = range(len(makers), len(symbols.sites) if self._orders else 0)
         new_regions = range(len(regions), len(symbols.regions))
         self._made = Made(
-            _grown(objects, [number for number, _ in parts]),
-            _grown(classes, [number for _, number in parts]),
+            _grown(objects, new_objects),
+            _grown(classes, new_classes),
             _grown(makers, [self._maker(site) for site in new_sites]),
             _grown(regions, [_MODULE in symbols.regions[region] for region in new_regions]),
         )
         return self._made
 
-    def _part(self, location: int) -> tuple[int, int]:
+    def _parts(self, known: int) -> Iterator[tuple[int, int]]:
+        """The object and the class of each new location."""
         locations = self._symbols.locations
-        name = locations.get(location, "object")
+        for start in range(known, len(locations), READ_AT_ONCE):
+            new = range(start, min(start + READ_AT_ONCE, len(locations)))
+            columns = (locations.values(field, new.start, new.stop) for field in ("object", "class"))
+            yield from map(self._part, *zip(*zip_longest(new, *columns), strict=True))
+
+    def _part(self, location: int, name: str | None, kind: str | None) -> tuple[int, int]:
         if name is None or "#" not in name:
             # modules, classes, and what is known by a global: each part of it by itself
             return self._object(f" {location}"), NOTHING
-        return self._object(name), self._class(locations.get(location, "class") or "")
+        return self._object(name), self._class(kind or "")
 
     def _object(self, name: str) -> int:
-        return self._object_numbers.setdefault(name, len(self._object_numbers))
+        # there can be millions: of `Account #2` a number is kept
+        kind, sign, number = name.rpartition(" #")
+        key: str | int = name
+        if sign and number.isascii() and number.isdecimal() and len(number) < 10 and not number.startswith("0"):
+            key = self._kinds.setdefault(kind, len(self._kinds)) << 32 | int(number)
+        return self._object_numbers.setdefault(key, len(self._object_numbers))
 
     def _class(self, name: str) -> int:
         if "publication" not in self._orders:
@@ -100,5 +119,5 @@ class Publication:
         return self._class(owner) if name in _CONSTRUCTORS and owner else NOTHING
 
 
-def _grown(column: NDArray[Any], more: list[Any]) -> NDArray[Any]:
+def _grown(column: NDArray[Any], more: Sequence[Any]) -> NDArray[Any]:
     return np.concatenate([column, np.array(more, column.dtype)]) if more else column

@@ -125,9 +125,10 @@ cdef extern from * nogil:
 cdef class NameTable:
     cdef char *arena              # the names' bytes, one after the other
     cdef size_t arena_room
-    cdef uint64_t *offsets        # name i (after the numbered ones) is arena[offsets[i]:offsets[i + 1]]
+    cdef uint64_t *offsets        # name i (after the numbered and the dropped ones) is arena[offsets[i]:offsets[i + 1]]
     cdef size_t offsets_room
     cdef uint64_t stored_count    # names in the arena
+    cdef readonly uint64_t dropped   # names before those in the arena, which are not kept
     cdef readonly uint64_t numbered_first   # names 0 .. numbered_count - 1 are decimal numbers from here on
     cdef readonly uint64_t numbered_count
     cdef readonly uint64_t limit

@@ -14,7 +14,7 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes
 from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free
-from libc.string cimport memchr, memcpy
+from libc.string cimport memchr, memcpy, memmove
 
 from atomsan.trace._memory cimport ensure_room, out_of_memory
 
@@ -42,7 +42,7 @@ cdef class NameTable:
         free(self.offsets)
 
     cdef uint64_t size(self) noexcept nogil:
-        return self.numbered_count + self.stored_count
+        return self.numbered_count + self.dropped + self.stored_count
 
     def __len__(self):
         return self.size()
@@ -70,7 +70,9 @@ cdef class NameTable:
         cdef uint64_t i
         if at < self.numbered_count:
             return b"%d" % (self.numbered_first + at)
-        i = at - self.numbered_count
+        i = at - self.numbered_count - self.dropped
+        if i >= self.stored_count:
+            raise IndexError(f"the name of number {at} is not kept")
         return PyBytes_FromStringAndSize(self.arena + self.offsets[i], self.offsets[i + 1] - self.offsets[i])
 
     def __getitem__(self, index):
@@ -113,7 +115,8 @@ cdef class NameTable:
         cdef bytes padded
         if self.index is None:
             self.index = Index()
-        while self.indexed < self.stored_count:
+        self.indexed = max(self.indexed, self.dropped)
+        while self.indexed < self.dropped + self.stored_count:
             number = self.numbered_count + self.indexed
             padded = self.raw(number) + bytes(16)
             self.index.insert(PyBytes_AS_STRING(padded), PyBytes_GET_SIZE(padded) - 16, number + 1)
@@ -123,10 +126,10 @@ cdef class NameTable:
     def stored(self, uint64_t start, uint64_t stop):
         """Names start..stop that are not numbered, as (offsets from 0, bytes): what Arrow calls a string column."""
         cdef uint64_t i, base, count
-        if not self.numbered_count <= start <= stop <= self.size():
+        if not self.numbered_count + self.dropped <= start <= stop <= self.size():
             raise IndexError(f"names {start} to {stop} are not all stored")
         count = stop - start
-        start -= self.numbered_count
+        start -= self.numbered_count + self.dropped
         base = self.offsets[start]
         offsets = np.empty(count + 1, np.uint64)
         cdef uint64_t[::1] view = offsets
@@ -159,6 +162,24 @@ cdef class NameTable:
             raise InputError(f"numbered names from {first}, {count} of them: out of range")
         self.numbered_first = first
         self.numbered_count = count
+
+    def drop(self, uint64_t before):
+        """Keep no names before this number: they have been stored elsewhere. All names keep their numbers."""
+        cdef uint64_t i, count = before - self.numbered_count - self.dropped, base
+        if self.numbered_count or not self.dropped <= before <= self.size():
+            raise IndexError(f"there are no names before {before} to drop")
+        base = self.offsets[count]
+        self.stored_count -= count
+        self.dropped += count
+        for i in range(self.stored_count + 1):
+            self.offsets[i] = self.offsets[i + count] - base
+        memmove(self.arena, self.arena + base, self.offsets[self.stored_count])
+
+    def skip(self, uint64_t count):
+        """So many more names, which are stored elsewhere. No name may be kept."""
+        if self.stored_count or count > self.limit - self.size():
+            raise InputError(f"{count} names cannot be left out here")
+        self.dropped += count
 
     def memory(self):
         """Bytes held."""

@@ -1,5 +1,9 @@
+import numpy as np
+from numpy.typing import NDArray
+
 from atomsan.trace.events import Batch
 
 class WriteSites:
     def advance(self, batch: Batch, locations: int) -> None: ...
+    def forget(self, dead: NDArray[np.uint32]) -> None: ...
     def of(self, location: int) -> set[int]: ...

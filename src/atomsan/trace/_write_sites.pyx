@@ -8,8 +8,10 @@ next write is at the same site as a rule, and costs one comparison.
 from libc.stdint cimport uint8_t, uint32_t
 from libc.stdlib cimport free
 
-from atomsan.trace._memory cimport ensure_room, has_room, prefetch
+from atomsan.trace._memory cimport ensure_room, prefetch
 from atomsan.trace._ops cimport WRITE
+from atomsan.trace._pools cimport NO_SLOT, Pool, give_slot, take_slot
+from atomsan.trace._sparse cimport Sparse, forget_rows, free_sparse, has_sparse_room
 
 # So many events ahead the location's entry is asked for.
 cdef enum: AHEAD = 16
@@ -25,17 +27,16 @@ cdef struct Noted:
 cdef class WriteSites:
     """The sites of the writes so far, by location."""
 
-    cdef uint32_t *newest         # by location: a row, or 0
-    cdef size_t newest_room
+    cdef uint32_t *newest         # by location: a row, or 0; those of `newest_rows`
+    cdef Sparse newest_rows
     cdef Noted *rows              # row 0 is none
-    cdef size_t row_room
-    cdef size_t count
+    cdef Pool pool                # of them
 
     def __cinit__(self):
-        self.count = 1
+        self.pool.used = 1
 
     def __dealloc__(self):
-        free(self.newest)
+        free_sparse(&self.newest_rows)
         free(self.rows)
 
     def advance(self, batch, size_t locations):
@@ -46,8 +47,10 @@ cdef class WriteSites:
         cdef size_t i, count = op.shape[0]
         cdef uint32_t newest
         cdef bint fits = True
-        ensure_room(<void **> &self.newest, &self.newest_room, locations, sizeof(uint32_t))
-        ensure_room(<void **> &self.rows, &self.row_room, 1, sizeof(Noted))
+        if not has_sparse_room(&self.newest_rows, locations, sizeof(uint32_t)):
+            raise MemoryError
+        self.newest = <uint32_t *> self.newest_rows.rows
+        ensure_room(<void **> &self.rows, &self.pool.room, 1, sizeof(Noted))
         with nogil:
             for i in range(count):
                 if i + AHEAD < count and op[i + AHEAD] == WRITE:
@@ -75,19 +78,31 @@ cdef class WriteSites:
         elif length >= MOST_SITES:
             return True
         else:
-            if not has_room(<void **> &self.rows, &self.row_room, self.count + 1, sizeof(Noted)):
+            row = take_slot(&self.pool, <void **> &self.rows, sizeof(Noted))
+            if row == NO_SLOT:
                 return False
-            row = <uint32_t> self.count
-            self.count += 1
             self.rows[row].site = site
         self.rows[row].next = newest[0]
         newest[0] = row
         return True
 
+    def forget(self, const uint32_t[::1] dead):
+        """Nobody asks for these locations any more, nor writes to them. Each is forgotten once."""
+        cdef Py_ssize_t i
+        cdef uint32_t row, next
+        for i in range(dead.shape[0]):
+            row = self.newest[dead[i]] if dead[i] < self.newest_rows.room else 0
+            while row:
+                next = self.rows[row].next
+                give_slot(&self.pool, self.rows, sizeof(Noted), row)
+                row = next
+        if dead.shape[0] and not forget_rows(&self.newest_rows, &dead[0], dead.shape[0], sizeof(uint32_t)):
+            raise MemoryError
+
     def of(self, size_t location):
         """The sites that have written to a location."""
         found = set()
-        cdef uint32_t row = self.newest[location] if location < self.newest_room else 0
+        cdef uint32_t row = self.newest[location] if location < self.newest_rows.room else 0
         while row:
             found.add(self.rows[row].site)
             row = self.rows[row].next

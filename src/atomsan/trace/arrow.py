@@ -37,10 +37,20 @@ EVENT_SCHEMA = pa.schema(
 
 INSERTION_SCHEMA = pa.schema([pa.field("position", pa.uint64(), nullable=False), *EVENT_SCHEMA])
 
+# Locations that no event accesses any more, after so many events (without insertions): their objects are gone. Whoever
+# does not know them needs more memory, and nothing else.
+DEAD_SCHEMA = pa.schema(
+    [
+        pa.field("after", pa.uint64(), nullable=False),
+        pa.field("first", pa.uint32(), nullable=False),
+        pa.field("count", pa.uint32(), nullable=False),
+    ]
+)
+
 _ARROW = {str: pa.utf8(), int: pa.uint32()}
 
-# A record batch of names stays far below the 2 GiB that 32-bit offsets can reach.
-_SYMBOLS_A_BATCH = 1 << 20
+# A record batch of names stays far below the 2 GiB that 32-bit offsets can reach, and is quickly read for one of them.
+_SYMBOLS_A_BATCH = 1 << 16
 
 
 def stored_name(kind: SymbolKind) -> str:
@@ -72,7 +82,7 @@ def _symbol_record_batch(table: SymbolTable, start: int, stop: int) -> pa.Record
     names = pa.StringArray.from_buffers(stop - start, pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(data))
     columns = [names]
     for field, type_ in FIELDS[table.kind].items():
-        values = table.columns.get(field, [])[start:stop]
+        values = table.values(field, start, stop)
         if any(value is not None for value in values):
             values += [None] * (stop - start - len(values))
             columns.append(pa.array(values, _ARROW[type_]))
@@ -84,14 +94,10 @@ def _symbol_record_batch(table: SymbolTable, start: int, stop: int) -> pa.Record
 def append_symbols(table: SymbolTable, batch: pa.RecordBatch) -> None:
     """Append the symbols of a record batch to a table."""
     names = batch.column("name")
-    if names.null_count:
-        raise ValueError("a name is null")
     start = len(table)
-    raw_offsets, data = names.buffers()[1:]
+    raw = _checked_names(names)
+    raw_offsets = names.buffers()[1]
     offsets = np.frombuffer(raw_offsets, np.int32)[names.offset : names.offset + len(names) + 1].astype(np.uint64)
-    raw = data.to_pybytes() if data is not None else b""
-    if b"\0" in raw:
-        raise ValueError("a name holds a NUL")
     table.names.extend(offsets, raw)
     for field in FIELDS[table.kind]:
         if field in batch.schema.names and batch.column(field).null_count < len(batch):
@@ -100,6 +106,28 @@ def append_symbols(table: SymbolTable, batch: pa.RecordBatch) -> None:
             column = table.columns.setdefault(field, [])
             column.extend([None] * (start - len(column)))
             column.extend(batch.column(field).to_pylist())
+
+
+def leave_out_symbols(table: SymbolTable, batch: pa.RecordBatch) -> None:
+    """As `append_symbols`, for a table whose rows are read from where they are."""
+    _checked_names(batch.column("name"))
+    table.names.skip(len(batch))
+    if "object" in batch.schema.names:
+        table.note_globals(batch.column("object").to_pylist(), lambda row: str(batch.column("name")[row]))
+    for field in FIELDS[table.kind]:
+        if field in batch.schema.names and batch.column(field).null_count < len(batch):
+            table.columns.setdefault(field, [])
+
+
+def _checked_names(names: pa.StringArray) -> bytes:
+    """The names in one text."""
+    if names.null_count:
+        raise ValueError("a name is null")
+    data = names.buffers()[2]
+    raw = data.to_pybytes() if data is not None else b""
+    if b"\0" in raw:
+        raise ValueError("a name holds a NUL")
+    return raw
 
 
 def check_schema(found: pa.Schema, wanted: pa.Schema, source: str) -> None:

@@ -2,6 +2,7 @@
 
     events.arrows      thread, op, target, site; LZ4; one record batch a batch
     insertions.arrows  if there are any: position, thread, op, target, site of events that belong between others
+    dead.arrows        if there are any: locations that no event accesses after so many
     threads.arrows     one stream for each symbol table; row i is symbol i
     ...
     meta.json          "format": "atomtrace/2", where the trace comes from, and whether it is complete
@@ -20,7 +21,7 @@ import json
 import os
 import stat
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,17 +32,18 @@ from numpy.typing import NDArray
 
 from atomsan.errors import InputError, Place
 from atomsan.trace.arrow import (
+    DEAD_SCHEMA,
     EVENT_SCHEMA,
     INSERTION_SCHEMA,
     append_symbols,
     check_schema,
     event_record_batch,
     first_line,
+    leave_out_symbols,
     meta_from_json,
     meta_to_json,
     stored_name,
     stored_tables,
-    symbol_record_batches,
     table_schema,
 )
 from atomsan.trace.arrow_sizes import MARKER, StreamCutError, check_message
@@ -49,19 +51,24 @@ from atomsan.trace.events import Batch
 from atomsan.trace.insertions import INSERTION_ROW, with_insertions
 from atomsan.trace.meta import TraceMeta
 from atomsan.trace.regions import was_recorded
+from atomsan.trace.symbol_file import StoredSymbols, SymbolFile
 from atomsan.trace.symbols import SYMBOL_KINDS, Symbols
 
 if TYPE_CHECKING:
-    from atomsan.trace.events import SymbolKind
+    from atomsan.trace.events import Column, SymbolKind
 
 EVENTS = "events.arrows"
 INSERTIONS = "insertions.arrows"
+DEAD = "dead.arrows"
 META = "meta.json"
 
 # The metadata can be large (`holders`). Then it is not written again before this many times the time that writing it
 # took, so that a recording spends only a small part of its time on it.
 META_SMALL = 1 << 20
 META_WAITS = 20
+
+# Of more locations, the names are read when somebody asks for one, if that was wanted.
+MOST_SYMBOLS = 1 << 18
 
 # Decompress in one thread: the other core validates and checks meanwhile.
 _READ_OPTIONS = pa.ipc.IpcReadOptions(use_threads=False)
@@ -77,24 +84,26 @@ class BundleWriter:
         self._directory = directory
         self._symbols = symbols
         self._meta = meta
-        self._events = 0
+        self._events = self._written_events = 0
         self._meta_text = ""
         self._meta_due = 0.0
-        self._written = dict.fromkeys(SYMBOL_KINDS, 0)
         self._write_meta(complete=False)
         self._options = options = pa.ipc.IpcWriteOptions(compression="lz4")
         self._inserted: pa.ipc.RecordBatchStreamWriter | None = None
+        self._died: pa.ipc.RecordBatchStreamWriter | None = None
         self._files = [pa.OSFile(str(directory / EVENTS), "wb")]
         self._stream = pa.ipc.new_stream(self._files[0], EVENT_SCHEMA, options=options)
-        self._tables = {}
-        for kind in SYMBOL_KINDS:
-            self._files.append(pa.OSFile(str(directory / f"{stored_name(kind)}.arrows"), "wb"))
-            self._tables[kind] = pa.ipc.new_stream(self._files[-1], table_schema(kind), options=options)
+        self.tables = {
+            kind: SymbolFile(directory / f"{stored_name(kind)}.arrows", kind, options) for kind in SYMBOL_KINDS
+        }
 
     def write(self, batch: Batch) -> None:
         self._write_symbols()
         self._stream.write_batch(event_record_batch(batch))
         self._events += len(batch)
+        self._written_events += len(batch)
+        if batch.dead is not None:
+            self._write_dead(batch.dead)
 
     def insert(self, insertions: Sequence[NDArray[Any]]) -> None:
         """Events that belong between those that were written."""
@@ -106,6 +115,18 @@ class BundleWriter:
             self._inserted.write_batch(pa.RecordBatch.from_arrays(columns, schema=INSERTION_SCHEMA))
             self._events += len(rows)
 
+    def _write_dead(self, locations: Column) -> None:
+        """Locations that no event accesses after those that were written."""
+        if self._died is None:
+            self._files.append(pa.OSFile(str(self._directory / DEAD), "wb"))
+            self._died = pa.ipc.new_stream(self._files[-1], DEAD_SCHEMA, options=self._options)
+        starts = np.flatnonzero(np.diff(locations, prepend=np.uint32(0)) != 1)
+        starts = np.unique(np.concatenate([[0], starts]))
+        counts = np.diff(starts, append=len(locations)).astype(np.uint32)
+        after = np.full(len(starts), self._written_events, np.uint64)
+        columns = [pa.array(column) for column in (after, locations[starts], counts)]
+        self._died.write_batch(pa.RecordBatch.from_arrays(columns, schema=DEAD_SCHEMA))
+
     def flush(self) -> None:
         """Write the symbols and the metadata so far."""
         self._write_symbols()
@@ -115,22 +136,21 @@ class BundleWriter:
     def finish(self) -> None:
         """Write the rest and mark the bundle as complete."""
         self._write_symbols()
-        for stream in (self._stream, *self._tables.values(), self._inserted):
+        for stream in (self._stream, self._inserted, self._died):
             if stream is not None:
                 stream.close()
+        for table in self.tables.values():
+            table.finish()
         self.close()
         self._write_meta(complete=self._meta.complete)
 
     def close(self) -> None:
-        for file in self._files:
+        for file in (*self._files, *self.tables.values()):
             file.close()
 
     def _write_symbols(self) -> None:
-        for kind, stream in self._tables.items():
-            table = self._symbols.table(kind)
-            for batch in symbol_record_batches(table, self._written[kind]):
-                stream.write_batch(batch)
-            self._written[kind] = len(table)
+        for kind, file in self.tables.items():
+            file.write(self._symbols.table(kind))
 
     def _write_meta(self, *, complete: bool) -> None:
         start = time.monotonic()
@@ -152,9 +172,11 @@ class BundleSource:
     The process that wrote the bundle can pass its `symbols`, which are then not read again.
     """
 
-    def __init__(self, directory: Path, symbols: Symbols | None = None) -> None:
+    def __init__(self, directory: Path, symbols: Symbols | None = None, *, lean: bool = False) -> None:
         self._directory = directory
         self._is_cut = False
+        self._offset = 0
+        """Where the record batch stands in its file that was read last."""
         self.symbols = Symbols()
         content = _read_meta(directory)
         self.meta = meta_from_json(content, self.symbols, "bundle", str(directory))
@@ -166,7 +188,7 @@ class BundleSource:
             self.symbols = symbols
             return
         for kind in stored_tables(content):
-            self._read_table(kind)
+            self._read_table(kind, lean=lean and kind == "locations")
         self.meta.recorded = self.meta.recorded or was_recorded(self.symbols)
 
     def batches(self) -> Iterator[Batch]:
@@ -181,9 +203,12 @@ class BundleSource:
 
     def _stored_batches(self) -> Iterator[Batch]:
         given = 0
+        batches = self._record_batches(DEAD, DEAD_SCHEMA, is_optional=True)
+        dead = _Dead(batches, len(self.symbols.locations), str(self._directory / DEAD))
         for batch in self._record_batches(EVENTS, EVENT_SCHEMA):
             if len(batch):
-                yield Batch(given, *(column.to_numpy() for column in batch.columns))
+                thread, op, target, site = (column.to_numpy() for column in batch.columns)
+                yield Batch(given, thread, op, target, site, dead.up_to(given + len(batch)))
                 given += len(batch)
 
     def _read_insertions(self) -> list[NDArray[Any]]:
@@ -200,11 +225,20 @@ class BundleSource:
     def place(self, event: int) -> Place:
         return Place(str(self._directory), None, event)
 
-    def _read_table(self, kind: SymbolKind) -> None:
+    def _read_table(self, kind: SymbolKind, *, lean: bool) -> None:
         name = f"{stored_name(kind)}.arrows"
+        table = self.symbols.table(kind)
+        rows = StoredSymbols(self._directory / name)
         try:
             for batch in self._record_batches(name, table_schema(kind)):
-                append_symbols(self.symbols.table(kind), batch)
+                rows.add(self._offset, len(batch))
+                if table.leaves_memory:
+                    leave_out_symbols(table, batch)
+                    continue
+                append_symbols(table, batch)
+                if lean and len(table) > MOST_SYMBOLS:
+                    table.keep_in(rows)
+                    table.leave_memory(0)
         except ValueError as error:
             raise InputError(f"damaged: {first_line(error)}", source=str(self._directory / name)) from error
         except InputError as error:
@@ -218,24 +252,29 @@ class BundleSource:
         self.meta.complete = False
         self.meta.warnings.append(text)
 
-    def _record_batches(self, name: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-        """The record batches of a stream, up to the cut if it was cut short."""
+    def _record_batches(self, name: str, schema: pa.Schema, *, is_optional: bool = False) -> Iterator[pa.RecordBatch]:
+        """The record batches of a stream, up to the cut if it was cut short. Of one that is optional nobody is told."""
         path = self._directory / name
+        warn = _untold if is_optional else self._warn
+        if is_optional and not os.path.lexists(path):
+            return
         try:
             with _opened(path) as raw, pa.OSFile(str(path), "rb") as file:
                 if file.size() < len(MARKER):
-                    self._warn(f"{name} is cut: it is empty")
+                    warn(f"{name} is cut: it is empty")
                     return
                 # a file without it is not a stream, and not one that was cut
                 if raw.read(len(MARKER)) != MARKER:
                     raise InputError("not an Arrow stream", source=str(path))
-                yield from self._stream(file, raw.fileno(), name, schema)
+                yield from self._stream(file, raw.fileno(), name, schema, warn)
         except FileNotFoundError as error:
             raise InputError(f"the bundle has no {name}", source=str(self._directory)) from error
         except OSError as error:
             raise InputError(f"cannot be read: {error}", source=str(path)) from error
 
-    def _stream(self, file: pa.NativeFile, raw: int, name: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    def _stream(
+        self, file: pa.NativeFile, raw: int, name: str, schema: pa.Schema, warn: Callable[[str], None]
+    ) -> Iterator[pa.RecordBatch]:
         source = str(self._directory / name)
 
         def read(offset: int, size: int) -> bytes:
@@ -245,13 +284,13 @@ class BundleSource:
             check_message(read, file.size(), 0)
             stream = pa.ipc.open_stream(file, options=_READ_OPTIONS)
         except StreamCutError:
-            self._warn(f"{name} is cut before its first batch")
+            warn(f"{name} is cut before its first batch")
             return
         except InputError as error:
             raise InputError(f"not an Arrow stream: {error.message}", source=source) from error
         except (pa.ArrowException, OSError, ValueError) as error:
             if _is_at_end(file):
-                self._warn(f"{name} is cut before its first batch")
+                warn(f"{name} is cut before its first batch")
                 return
             raise InputError(f"not an Arrow stream: {first_line(error)}", source=source) from error
         check_schema(stream.schema, schema, source)
@@ -259,7 +298,8 @@ class BundleSource:
         end = self._events_size if name == EVENTS else None
         while end is None or file.tell() < end:
             try:
-                check_message(read, file.size(), file.tell())
+                self._offset = file.tell()
+                check_message(read, file.size(), self._offset)
                 batch = stream.read_next_batch()
                 batch.validate(full=True)
                 batch = batch.select([name for name in schema.names if name in batch.schema.names])
@@ -267,19 +307,45 @@ class BundleSource:
                 return
             except StreamCutError:
                 if file.tell() < file.size():
-                    self._warn(f"{name} is cut inside batch {number}; the batches before it were read")
+                    warn(f"{name} is cut inside batch {number}; the batches before it were read")
                 return
             except InputError as error:
                 raise InputError(f"batch {number} is damaged: {error.message}", source=source) from error
             except (pa.ArrowException, OSError, ValueError, MemoryError, KeyError) as error:
                 if _is_at_end(file):
-                    self._warn(f"{name} is cut inside batch {number}; the batches before it were read")
+                    warn(f"{name} is cut inside batch {number}; the batches before it were read")
                     return
                 raise InputError(f"batch {number} is damaged: {first_line(error)}", source=source) from error
             if any(not field.nullable and batch.column(field.name).null_count for field in schema):
                 raise InputError(f"batch {number} is damaged: it has nulls", source=source)
             yield batch
             number += 1
+
+
+class _Dead:
+    """Takes from a stream of dead locations those that are dead after so many events."""
+
+    def __init__(self, batches: Iterator[pa.RecordBatch], locations: int, source: str) -> None:
+        self._source = source
+        self._batches = batches
+        self._next: pa.RecordBatch | None = next(batches, None)
+        self._left = locations
+
+    def up_to(self, events: int) -> Column | None:
+        found = []
+        while self._next is not None and int(self._next.column("after").to_numpy().max(initial=0)) <= events:
+            first, count = (self._next.column(name).to_numpy().astype(np.int64) for name in ("first", "count"))
+            self._left -= int(count.sum())
+            if self._left < 0:
+                raise InputError("damaged: more locations die in it than there are", source=self._source)
+            ends = np.cumsum(count)
+            found.append((np.arange(int(count.sum())) + np.repeat(first - ends + count, count)).astype(np.uint32))
+            self._next = next(self._batches, None)
+        return np.concatenate(found) if found else None
+
+
+def _untold(text: str) -> None:
+    """What is missing is of no interest."""
 
 
 @contextmanager

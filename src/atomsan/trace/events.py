@@ -97,29 +97,37 @@ class Event(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Batch:
-    """Events `first`, `first + 1`, ... of a trace, in columns."""
+    """Events `first`, `first + 1`, ... of a trace, in columns.
+
+    `dead` are locations that no event of a later batch accesses: their objects are gone. Each is told once. None: there
+    are none, or it is not known.
+    """
 
     first: int
     thread: Column
     op: OpColumn
     target: Column
     site: Column
+    dead: Column | None = None
 
     @classmethod
-    def frozen(cls, first: int, thread: Column, op: OpColumn, target: Column, site: Column) -> Batch:
+    def frozen(
+        cls, first: int, thread: Column, op: OpColumn, target: Column, site: Column, dead: Column | None = None
+    ) -> Batch:
         """A batch of newly made columns, which become read-only."""
         for column in (thread, op, target, site):
             column.flags.writeable = False
-        return cls(first, thread, op, target, site)
+        return cls(first, thread, op, target, site, dead)
 
     def __len__(self) -> int:
         return len(self.op)
 
     def __getitem__(self, part: slice) -> Batch:
-        start, _, step = part.indices(len(self))
+        start, stop, step = part.indices(len(self))
         if step != 1:
             raise ValueError("a slice of a batch must have the step 1")
-        return Batch(self.first + start, self.thread[part], self.op[part], self.target[part], self.site[part])
+        dead = self.dead if stop >= len(self) else None
+        return Batch(self.first + start, self.thread[part], self.op[part], self.target[part], self.site[part], dead)
 
     def rows(self) -> Iterator[tuple[int, int, int, int]]:
         """(thread, op, target, site) of each event, as plain integers."""

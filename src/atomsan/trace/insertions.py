@@ -49,9 +49,10 @@ def with_insertions(
 
 def _merged(batch: Batch, first: int, rows: NDArray[Any], places: NDArray[np.int64]) -> Batch:
     if not len(rows):
-        return Batch(first, batch.thread, batch.op, batch.target, batch.site)
+        return Batch(first, batch.thread, batch.op, batch.target, batch.site, batch.dead)
     columns = [
         np.insert(getattr(batch, name), places, rows[name].astype(getattr(batch, name).dtype))
         for name in ("thread", "op", "target", "site")
     ]
-    return Batch.frozen(first, *columns)
+    thread, op, target, site = columns
+    return Batch.frozen(first, thread, op, target, site, batch.dead)

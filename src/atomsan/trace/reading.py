@@ -165,13 +165,15 @@ def open_trace(
     format: str | None = None,
     lenient: bool = False,
     batch_events: int = BATCH_EVENTS,
+    lean: bool = False,
 ) -> ValidatedSource:
     """Open a trace of any format for one pass over its batches.
 
     `format` is needed only if it can be told neither from the content nor from the name. The first event that
-    breaks a rule of well-formedness raises `InputError`, or is repaired if `lenient` (the result has `repairs`).
+    breaks a rule of well-formedness raises `InputError`, or is repaired if `lenient` (the result has `repairs`). With
+    `lean`, the names of a bundle's locations are read when somebody asks for one, if there are many.
     """
-    return ValidatedSource(_open_source(source, format, batch_events), lenient=lenient)
+    return ValidatedSource(_open_source(source, format, batch_events, lean=lean), lenient=lenient)
 
 
 def load(source: PathOrStream, *, format: str | None = None, lenient: bool = False) -> Trace:
@@ -187,11 +189,11 @@ def parse(text: str | bytes, *, format: str = "notation", lenient: bool = False)
     return load(stream, format=format, lenient=lenient)
 
 
-def _open_source(source: PathOrStream, format: str | None, batch_events: int) -> EventSource:
+def _open_source(source: PathOrStream, format: str | None, batch_events: int, *, lean: bool = False) -> EventSource:
     if format is not None and format not in FORMATS:
         raise InputError(f"unknown format {format!r}: it is one of {', '.join(FORMATS)}")
     if is_directory(source):
-        return _open_bundle(source, batch_events)
+        return _open_bundle(source, batch_events, lean=lean)
     data = ByteInput(source)
     try:
         format = format or detect(data.head, data.name)
@@ -230,13 +232,13 @@ def _open_parquet(data: ByteInput, batch_events: int) -> EventSource:
     return ParquetSource(data.path)
 
 
-def _open_bundle(source: PathOrStream | ByteInput, batch_events: int) -> EventSource:
+def _open_bundle(source: PathOrStream | ByteInput, batch_events: int, *, lean: bool = False) -> EventSource:
     from atomsan.trace.bundle import BundleSource
 
     if isinstance(source, ByteInput):
         raise InputError("a bundle is a directory; this is a file", source=source.name)
     assert isinstance(source, str | os.PathLike)
-    return BundleSource(Path(source))
+    return BundleSource(Path(source), lean=lean)
 
 
 _OPENERS: dict[str, Callable[[ByteInput, int], EventSource]] = {

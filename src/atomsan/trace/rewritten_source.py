@@ -49,7 +49,7 @@ class RewrittenSource:
         """The batch, from event `first` on, that was made from an original one."""
         thread, op, target, site, index = columns
         self._map.add(first, original.first, index)
-        return Batch.frozen(first, thread, op, target, site)
+        return Batch.frozen(first, thread, op, target, site, original.dead)
 
 
 class EventMap:

@@ -7,11 +7,30 @@ exist only once they are filled, so that a million locations of a text trace cos
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
+from threading import RLock
+from typing import Any, NamedTuple, Protocol
 
 from atomsan.trace._names import NameTable
 from atomsan.trace.events import MAX_SYMBOLS, TARGET_KIND, Event, Op, SymbolKind
+
+
+class SymbolRows(Protocol):
+    """Where the rows of a table are that have left memory."""
+
+    def write(self, table: SymbolTable) -> None:
+        """Take what is new in the table."""
+        ...
+
+    def value(self, number: int, field: str) -> Any:
+        """A column of a row that was written: its `name`, or a field."""
+        ...
+
+    def values(self, numbers: Sequence[int], field: str) -> list[Any]:
+        """The same of several rows, whose numbers ascend."""
+        ...
+
 
 # The fields of each kind of symbol, with their types. Bundles store these columns under these names.
 # `ready`: of a take that did not need to wait, the number of the hand-over that was posted. `workers`: of a job that is
@@ -41,6 +60,9 @@ FIELDS: dict[SymbolKind, dict[str, type]] = {
 }
 
 SYMBOL_KINDS: tuple[SymbolKind, ...] = tuple(FIELDS)
+
+# So many rows are looked at together, where all are.
+READ_AT_ONCE = 1 << 13
 
 DEFAULTS: dict[tuple[SymbolKind, str], str] = {("locks", "kind"): "lock", ("regions", "origin"): "foreign"}
 
@@ -78,21 +100,60 @@ class SymbolTable:
     def __init__(self, kind: SymbolKind, limit: int = MAX_SYMBOLS) -> None:
         self.kind: SymbolKind = kind
         self.names = NameTable(limit)
-        # field -> values; a column may be shorter than the table: missing values are unknown
+        # field -> values, of the rows that are in memory; it may be shorter than these: missing values are unknown
         self.columns: dict[str, list[Any]] = {}
+        self._file: SymbolRows | None = None
+        self._globals: set[str] = set()
+        """Of the rows that have left memory."""
+        self._lock = RLock()
 
     def __len__(self) -> int:
         return len(self.names)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.names)
+        return iter(self.names) if self._file is None else (self[number] for number in range(len(self)))
 
     def __getitem__(self, number: int) -> str:
-        return self.names[number]
+        if self._file is None:
+            return self.names[number]
+        with self._lock:
+            return str(self._file.value(number, "name")) if 0 <= number < self.names.dropped else self.names[number]
+
+    @property
+    def leaves_memory(self) -> bool:
+        """Whether there is a file for the rows that leave memory."""
+        return self._file is not None
+
+    def keep_in(self, file: SymbolRows) -> None:
+        """From now on, rows may leave memory (`leave_memory`) and are read from this file."""
+        self._file = file
+
+    def leave_memory(self, latest: int) -> None:
+        """Write what is new to the file, and let all but about so many rows, the latest, leave memory."""
+        assert self._file is not None
+        self._file.write(self)
+        count = len(self) - self.names.dropped - latest
+        if count < latest:
+            return  # not yet: it takes a pass over those that stay
+        with self._lock:
+            dropped = self.names.dropped
+            self.note_globals(self.columns.get("object", [])[:count], lambda row: self.names[dropped + row])
+            self.names.drop(dropped + count)
+            for column in self.columns.values():
+                del column[:count]
 
     def find(self, name: str) -> int | None:
-        """The number of the symbol of this name, or None."""
+        """The number of the symbol of this name, or None: it is not there, or has left memory."""
         return self.names.find(name)
+
+    def note_globals(self, objects: Sequence[str | None], name: Callable[[int], str]) -> None:
+        """Of rows that leave memory, remember the names of fields of modules and classes, of which there are few."""
+        rows = [row for row, of in enumerate(objects) if of is not None and "#" not in of]
+        self._globals.update(shown for shown in map(name, rows) if not shown.endswith("]"))
+
+    def has_global(self, name: str) -> bool:
+        """Whether a field of a module or class has this name."""
+        return name in self._globals or self.find(name) is not None
 
     def intern(self, name: str, **fields: Any) -> int:
         """The number of the symbol of this name; a new one is given `fields`."""
@@ -109,14 +170,77 @@ class SymbolTable:
         if field not in FIELDS[self.kind]:
             raise KeyError(f"{self.kind} have no field {field!r}")
         column = self.columns.setdefault(field, [])
-        column.extend([None] * (number + 1 - len(column)))
-        column[number] = value
+        place = number - self.names.dropped
+        column.extend([None] * (place + 1 - len(column)))
+        column[place] = value
 
     def get(self, number: int, field: str) -> Any:
         """A field of a symbol; its default, or None, if the trace does not have it."""
-        column = self.columns.get(field, ())
-        value = column[number] if number < len(column) else None
+        if self._file is not None:
+            value = next(iter(self.values(field, number, number + 1)), None)
+        else:
+            column = self.columns.get(field, ())
+            value = column[number] if number < len(column) else None
         return DEFAULTS.get((self.kind, field)) if value is None else value
+
+    def has(self, field: str) -> bool:
+        """Whether the field was given to any symbol."""
+        return field in self.columns
+
+    def values(self, field: str, start: int, stop: int) -> list[Any]:
+        """A field of consecutive symbols, None where it is not known; the last ones may be missing."""
+        column = self.columns.get(field, [])
+        if self._file is None:
+            return column[start:stop]
+        with self._lock:
+            dropped = self.names.dropped
+            older = self._file.values(range(start, min(stop, dropped)), field)
+            return older + column[max(start - dropped, 0) : max(stop - dropped, 0)]
+
+    def values_of(self, field: str, numbers: Sequence[int]) -> list[Any]:
+        """A field of symbols whose numbers ascend, None where it is not known."""
+        with self._lock:
+            dropped, column = self.names.dropped, self.columns.get(field, [])
+            first = bisect_left(numbers, dropped)
+            older = self._file.values(numbers[:first], field) if self._file is not None else []
+            places = (number - dropped for number in numbers[first:])
+            return older + [column[place] if place < len(column) else None for place in places]
+
+    def whole_column(self, field: str) -> Iterator[Any]:
+        """A field of all symbols; of the last ones it may be missing."""
+        for start in range(0, len(self), READ_AT_ONCE):
+            yield from self.values(field, start, min(start + READ_AT_ONCE, len(self)))
+
+
+class SymbolPart(SymbolTable):
+    """Some of the symbols of a table, which are numbered anew. What is known of them stays there."""
+
+    def __init__(self, table: SymbolTable, numbers: Sequence[int]) -> None:
+        """The numbers ascend."""
+        super().__init__(table.kind)
+        self._table = table
+        self._numbers = numbers
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def __iter__(self) -> Iterator[str]:
+        return map(self.__getitem__, range(len(self)))
+
+    def __getitem__(self, number: int) -> str:
+        return self._table[self._numbers[number]]
+
+    def get(self, number: int, field: str) -> Any:
+        return self._table.get(self._numbers[number], field)
+
+    def has(self, field: str) -> bool:
+        return self._table.has(field)
+
+    def has_global(self, name: str) -> bool:
+        return self._table.has_global(name)
+
+    def values(self, field: str, start: int, stop: int) -> list[Any]:
+        return self._table.values_of(field, self._numbers[start:stop])
 
 
 class SiteTable(SymbolTable):

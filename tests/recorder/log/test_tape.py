@@ -13,6 +13,7 @@ import pytest
 
 import atomsan
 from atomsan import OutputError
+from atomsan.recorder.log import tape
 from atomsan.recorder.log.recording import Recording
 from atomsan.recorder.log.tape import Tape
 from atomsan.recorder.python.language import PYTHON
@@ -41,7 +42,9 @@ class Writing:
         self.events = 0
 
     def write(self, count: int = 10) -> None:
-        target = self.symbols.locations.intern(f"x{len(self.symbols.locations)}")
+        self.add(self.symbols.locations.intern(f"x{len(self.symbols.locations)}"), count)
+
+    def add(self, target: int, count: int = 10) -> None:
         columns = (np.zeros(count, np.uint32), np.zeros(count, np.uint8), np.full(count, target, np.uint32))
         self.tape.write(Batch(self.events, *columns, np.full(count, 0xFFFFFFFF, np.uint32)))
         self.events += count
@@ -67,7 +70,7 @@ def test_a_small_recording_stays_in_memory() -> None:
 
 
 def test_large_recording_goes_to_disk_until_closed() -> None:
-    with Writing(most_in_memory=25).tape as tape:
+    with Writing(most_in_memory=25).tape as empty:
         writing = Writing(most_in_memory=25)
         for i in range(9):
             writing.write()
@@ -79,7 +82,34 @@ def test_large_recording_goes_to_disk_until_closed() -> None:
         assert directory.is_dir()
         writing.tape.close()
         assert not directory.exists()
-        assert tape.events == 0
+        assert empty.events == 0
+
+
+@pytest.mark.parametrize("format", [None, "atomtrace", "std"])
+def test_names_of_many_locations_leave_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, format: str | None
+) -> None:
+    """What is on disk is read from there, and what is written of it has all names."""
+    monkeypatch.setattr(tape, "MOST_SYMBOLS", 20)
+    monkeypatch.setattr(Tape._forget_symbols, "__defaults__", (5,))
+    writing = Writing(None if format is None else tmp_path / f"t.{format}")
+    locations = writing.symbols.locations
+    for i in range(50):
+        locations.names.add(f"x{i}")
+        locations.set(i, "field", f"f{i}")
+        writing.add(i)
+        writing.tape.flush()
+    assert len(locations.names) - locations.names.dropped <= 15
+    assert len(locations.columns["field"]) <= 15
+    writing.meta.complete = True
+    writing.tape.finish()
+    assert [event.target for event in Trace.from_source(writing.tape).events()] == expected(50)
+    assert [locations.get(i, "field") for i in range(50)] == [f"f{i}" for i in range(50)]
+    saved = tmp_path / "saved.std"
+    writing.tape.save(saved)
+    for path in (saved, tmp_path / f"t.{format}")[: 1 + (format is not None)]:
+        assert [event.target for event in atomsan.load(path).events()] == expected(50)
+    writing.tape.close()
 
 
 @pytest.mark.parametrize("most", [5, 100])

@@ -52,6 +52,7 @@ from atomsan.trace._generations cimport Ref, begin_generation, end_generation, r
 from atomsan.trace._memory cimport ensure_room, grown, out_of_memory, prefetch
 from atomsan.trace._ops cimport ACQUIRE, BEGIN, END, FORK, JOIN, POST, READ, RELEASE, TAKE, WRITE
 from atomsan.trace._pools cimport NO_SLOT, Pool, give_slot, take_slot
+from atomsan.trace._sparse cimport Sparse, forget_rows, free_sparse, has_sparse_room, next_row
 
 cdef extern from * nogil:
     int __builtin_ctzll(unsigned long long)
@@ -111,8 +112,9 @@ cdef class AeroDrome:
 
     cdef Thread *threads
     cdef size_t thread_room
-    cdef Location *locations
-    cdef size_t location_room
+    cdef Location *locations      # those of `location_rows`
+    cdef Sparse location_rows
+    cdef size_t location_count
     cdef Ref *locks
     cdef size_t lock_room
     cdef Ref *handovers
@@ -192,7 +194,7 @@ cdef class AeroDrome:
 
     def __dealloc__(self):
         free(self.threads)
-        free(self.locations)
+        free_sparse(&self.location_rows)
         free(self.locks)
         free(self.handovers)
         free(self.nodes)
@@ -213,7 +215,10 @@ cdef class AeroDrome:
     def grow(self, size_t threads, size_t locations, size_t locks, size_t handovers):
         """Make room for so many of each: the numbers in the columns are below."""
         ensure_room(<void **> &self.threads, &self.thread_room, threads, sizeof(Thread))
-        ensure_room(<void **> &self.locations, &self.location_room, locations, sizeof(Location))
+        if not has_sparse_room(&self.location_rows, locations, sizeof(Location)):
+            out_of_memory()
+        self.locations = <Location *> self.location_rows.rows
+        self.location_count = max(self.location_count, locations)
         ensure_room(<void **> &self.locks, &self.lock_room, locks, sizeof(Ref))
         ensure_room(<void **> &self.handovers, &self.handover_room, handovers, sizeof(Ref))
 
@@ -226,6 +231,15 @@ cdef class AeroDrome:
                 found = self.run(&thread[0], &op[0], &target[0], count)
             self.events += count if found < 0 else found + 1
         return found
+
+    def forget(self, const uint32_t[::1] dead):
+        """No event is going to access these locations, which were never forgotten before."""
+        cdef Py_ssize_t i
+        for i in range(dead.shape[0]):
+            if dead[i] < self.location_count:
+                self.clear(&self.locations[dead[i]].R)
+        if dead.shape[0] and not forget_rows(&self.location_rows, &dead[0], dead.shape[0], sizeof(Location)):
+            out_of_memory()
 
     def closing(self):
         """Of the event that closed a cycle: its thread, the number and region of its transaction; thread and number of
@@ -954,10 +968,11 @@ cdef class AeroDrome:
 
     cdef void collect(self) noexcept nogil:
         """Costs a pass over all references, so it waits until so many nodes came up that it is worth while."""
-        cdef size_t i, places
-        for i in range(self.location_room):
+        cdef size_t i = next_row(&self.location_rows, 0, sizeof(Location)), places
+        while i < self.location_count:
             self.mark(&self.locations[i].W)
             self.mark_several(&self.locations[i].R)
+            i = next_row(&self.location_rows, i + 1, sizeof(Location))
         for i in range(self.lock_room):
             self.mark(&self.locks[i])
         for i in range(self.handover_room):
@@ -965,7 +980,8 @@ cdef class AeroDrome:
         for i in range(self.thread_room):
             self.mark(&self.threads[i].ref)
         self.sweep()
-        places = (self.location_room + self.lock_room + self.handover_room + self.thread_room) // 8
+        places = self.location_count - min(self.location_count, self.location_rows.dead_rows)
+        places = (places + self.lock_room + self.handover_room + self.thread_room) // 8
         self.node_limit = 2 * self.used_nodes + places + self.least_garbage
         self.shelf_limit = 2 * self.shelf_words + places + self.least_garbage
         self.collections += 1

@@ -12,6 +12,7 @@ from libc.stdlib cimport free
 
 from atomsan.trace._memory cimport ensure_room
 from atomsan.trace._ops cimport BEGIN, END, READ, WRITE
+from atomsan.trace._sparse cimport Sparse, forget_rows, free_sparse, has_sparse_room
 
 import numpy as np
 
@@ -25,19 +26,26 @@ cdef struct Used:
     uint32_t reader           # the last one
     uint32_t reader_number
     uint8_t are_many          # readers: while one ran, another came
-    uint8_t meets
+
+# What is said of a location in the end.
+cdef enum:
+    MEETS = 1
+    BY_SEVERAL = 2
 
 
 cdef class Meetings:
-    cdef Used *used
-    cdef size_t used_room
+    cdef Used *used           # those of `used_rows`
+    cdef Sparse used_rows
+    cdef uint8_t *found_here  # by location: of MEETS and BY_SEVERAL, those that hold
+    cdef size_t found_room
     cdef uint32_t *begun      # by thread: its transactions so far
     cdef size_t begun_room
     cdef uint32_t *running    # by thread: the number of the one that runs
     cdef size_t running_room
 
     def __dealloc__(self):
-        free(self.used)
+        free_sparse(&self.used_rows)
+        free(self.found_here)
         free(self.begun)
         free(self.running)
 
@@ -45,7 +53,15 @@ cdef class Meetings:
         """Make room for so many of each."""
         ensure_room(<void **> &self.begun, &self.begun_room, threads, sizeof(uint32_t))
         ensure_room(<void **> &self.running, &self.running_room, threads, sizeof(uint32_t))
-        ensure_room(<void **> &self.used, &self.used_room, locations, sizeof(Used))
+        ensure_room(<void **> &self.found_here, &self.found_room, locations, 1)
+        if not has_sparse_room(&self.used_rows, locations, sizeof(Used)):
+            raise MemoryError
+        self.used = <Used *> self.used_rows.rows
+
+    def forget(self, const uint32_t[::1] dead):
+        """No event is going to access these locations, which were never forgotten before. What was found stays."""
+        if dead.shape[0] and not forget_rows(&self.used_rows, &dead[0], dead.shape[0], sizeof(Used)):
+            raise MemoryError
 
     def feed(self, const uint32_t[::1] thread, const uint8_t[::1] op, const uint32_t[::1] target):
         """Flattened events: begins and ends are those of transactions."""
@@ -55,20 +71,21 @@ cdef class Meetings:
             for i in range(count):
                 t = thread[i]
                 if op[i] <= WRITE:
-                    self.use(&self.used[target[i]], t + 1, self.running[t], op[i])
+                    self.use(target[i], t + 1, self.running[t], op[i])
                 elif op[i] == BEGIN:
                     self.begun[t] += 1
                     self.running[t] = self.begun[t]
                 elif op[i] == END:
                     self.running[t] = 0
 
-    cdef inline void use(self, Used *used, uint32_t t, uint32_t number, uint8_t op) noexcept nogil:
+    cdef inline void use(self, uint32_t x, uint32_t t, uint32_t number, uint8_t op) noexcept nogil:
+        cdef Used *used = &self.used[x]
         if used.first != t:
             if used.first == 0:
                 used.first = t
             else:
                 used.first = SHARED
-                self.look(used, t, op)
+                self.found_here[x] |= BY_SEVERAL | (MEETS if self.look(used, t, op) else 0)
         # An access outside transactions is over at once: nobody can meet it later.
         if number == 0:
             return
@@ -77,14 +94,14 @@ cdef class Meetings:
         else:
             used.writer, used.writer_number = t, number
 
-    cdef void look(self, Used *used, uint32_t t, uint8_t op) noexcept nogil:
+    cdef bint look(self, Used *used, uint32_t t, uint8_t op) noexcept nogil:
+        """Whether transactions meet there."""
         cdef bint is_read = self.runs(used.reader, used.reader_number, t)
-        if self.runs(used.writer, used.writer_number, t):
-            used.meets = True
+        cdef bint meets = self.runs(used.writer, used.writer_number, t)
         if op == READ:
             used.are_many |= is_read
-        elif is_read or used.are_many:
-            used.meets = True
+            return meets
+        return meets or is_read or used.are_many
 
     cdef inline bint runs(self, uint32_t thread, uint32_t number, uint32_t t) noexcept nogil:
         """Whether a transaction of another thread runs on."""
@@ -95,7 +112,7 @@ cdef class Meetings:
         meets, shared = np.zeros(locations, np.bool_), np.zeros(locations, np.bool_)
         cdef uint8_t[::1] meets_view = meets.view(np.uint8), shared_view = shared.view(np.uint8)
         cdef size_t i
-        for i in range(min(locations, self.used_room)):
-            meets_view[i] = self.used[i].meets
-            shared_view[i] = self.used[i].first == SHARED
+        for i in range(min(locations, self.found_room)):
+            meets_view[i] = self.found_here[i] & MEETS != 0
+            shared_view[i] = self.found_here[i] & BY_SEVERAL != 0
         return meets, shared

@@ -48,6 +48,7 @@ from atomsan.trace._hashing cimport Map, forget, found, free_map, put
 from atomsan.trace._links cimport Link, put_first, take_out
 from atomsan.trace._memory cimport has_room, prefetch
 from atomsan.trace._pools cimport Pool, give_slot, take_slot
+from atomsan.trace._sparse cimport Sparse, forget_rows, free_sparse, has_sparse_room
 
 import numpy as np
 
@@ -142,12 +143,13 @@ cdef inline uint64_t mixed(uint64_t hashed, uint64_t value) noexcept nogil:
 
 
 cdef class Projection:
-    cdef Place *places
+    cdef Place *places               # those of `place_rows`
+    cdef Sparse place_rows
     cdef Place *more_places
     cdef Listed *listed
     cdef Thread *threads
     cdef uint64_t *closed            # by set: edges that closed a cycle
-    cdef size_t place_room, more_room, more_count, thread_room, closed_room
+    cdef size_t more_room, more_count, thread_room, closed_room
     cdef Pool listed_pool
 
     cdef Node *nodes
@@ -182,7 +184,7 @@ cdef class Projection:
             raise MemoryError
 
     def __dealloc__(self):
-        free(self.places)
+        free_sparse(&self.place_rows)
         free(self.more_places)
         free(self.listed)
         free(self.threads)
@@ -214,7 +216,7 @@ cdef class Projection:
         cdef Access now
         with nogil:
             for i in range(count):
-                if i + AHEAD < count and location[i + AHEAD] < self.place_room:
+                if i + AHEAD < count and location[i + AHEAD] < self.place_rows.room:
                     prefetch(&self.places[location[i + AHEAD]])
                     prefetch(&self.places[location[i + AHEAD]].set)     # it may be in the next line
                 if kind[i] == END:
@@ -229,6 +231,22 @@ cdef class Projection:
                     break
         if outcome == FAILED:
             raise MemoryError
+
+    def forget(self, const uint32_t[::1] dead):
+        """No row is going to access these locations, which were never forgotten before. Those on several sets stay."""
+        cdef Py_ssize_t i
+        cdef Place *place
+        cdef Last old
+        for i in range(dead.shape[0]):
+            if dead[i] >= self.place_rows.room or self.places[dead[i]].next:
+                continue
+            place = &self.places[dead[i]]
+            self.drop_readers(place)
+            old = place.writer
+            place.writer.node = 0
+            self.let_go(&old)
+            if not forget_rows(&self.place_rows, &dead[i], 1, sizeof(Place)):
+                raise MemoryError
 
     def finish(self):
         """No more rows: the units that run end."""
@@ -336,8 +354,9 @@ cdef class Projection:
     cdef Place *place_of(self, uint32_t s, uint32_t x) noexcept nogil:
         cdef Place *place
         cdef uint32_t *link
-        if not has_room(<void **> &self.places, &self.place_room, <size_t> x + 1, sizeof(Place)):
+        if not has_sparse_room(&self.place_rows, <size_t> x + 1, sizeof(Place)):
             return NULL
+        self.places = <Place *> self.place_rows.rows
         place = &self.places[x]
         if place.set == s + 1:
             return place
@@ -423,7 +442,7 @@ cdef class Projection:
 
     cdef inline uint64_t reader_key(self, Place *place, uint32_t t) noexcept nogil:
         cdef uint64_t number
-        if self.places <= place < self.places + self.place_room:
+        if self.places <= place < self.places + self.place_rows.room:
             number = 2 * <uint64_t> (place - self.places)
         else:
             number = 2 * <uint64_t> (place - self.more_places) + 1

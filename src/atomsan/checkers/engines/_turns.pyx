@@ -50,6 +50,7 @@ from libc.string cimport memcpy, memset
 from atomsan.trace._hashing cimport NOT_FOUND, Map, found, free_map, put
 from atomsan.trace._memory cimport ensure_room, out_of_memory, prefetch
 from atomsan.trace._ops cimport BEGIN, END, WRITE
+from atomsan.trace._sparse cimport Sparse, forget_rows, free_sparse, has_sparse_room
 
 import numpy as np
 
@@ -286,8 +287,11 @@ cdef class TurnEngine:
     cdef TransactionRow *transactions
     cdef size_t transaction_room
     cdef size_t begun                   # the next free place
-    cdef Location *locations
-    cdef size_t location_room
+    cdef Location *locations            # those of `location_rows`
+    cdef Sparse location_rows
+    cdef uint32_t *dying                # dead locations with accesses in the log
+    cdef size_t dying_room
+    cdef size_t dying_count
     cdef ThreadRow *threads
     cdef size_t thread_room
     cdef size_t running                 # transactions
@@ -360,7 +364,8 @@ cdef class TurnEngine:
         free_runs(&self.other_plain)
         free(self.log)
         free(self.transactions)
-        free(self.locations)
+        free_sparse(&self.location_rows)
+        free(self.dying)
         free(self.threads)
         free(self.ended)
         free(self.sorted)
@@ -406,9 +411,34 @@ cdef class TurnEngine:
     def set_parts(self, size_t start, const uint8_t[::1] parts):
         """The parts of their objects that locations are, from a location on. Told before their first access."""
         cdef size_t i, count = parts.shape[0]
-        ensure_room(<void **> &self.locations, &self.location_room, start + count, sizeof(Location))
+        self.grow_locations(start + count)
         for i in range(count):
             self.locations[start + i].part = parts[i]
+
+    cdef int grow_locations(self, size_t count) except -1:
+        if not has_sparse_room(&self.location_rows, count, sizeof(Location)):
+            out_of_memory()
+        self.locations = <Location *> self.location_rows.rows
+        return 0
+
+    def forget(self, const uint32_t[::1] dead):
+        """No event is going to access these locations, which were never forgotten before.
+
+        Accesses that are in the log still matter to transactions that run: a location goes after the last of them.
+        """
+        cdef size_t i, kept = 0, count = self.dying_count + dead.shape[0]
+        ensure_room(<void **> &self.dying, &self.dying_room, count, sizeof(uint32_t))
+        for i in range(<size_t> dead.shape[0]):
+            self.dying[self.dying_count + i] = dead[i]
+        for i in range(count):
+            if self.dying[i] >= self.location_rows.room:
+                continue
+            if self.locations[self.dying[i]].newest:
+                self.dying[kept] = self.dying[i]
+                kept += 1
+            elif not forget_rows(&self.location_rows, &self.dying[i], 1, sizeof(Location)):
+                out_of_memory()
+        self.dying_count = kept
 
     def feed(
         self,
@@ -441,7 +471,7 @@ cdef class TurnEngine:
             threads = max(threads, <size_t> thread[i] + 1)
             if op[i] <= WRITE:
                 locations = max(locations, <size_t> target[i] + 1)
-        ensure_room(<void **> &self.locations, &self.location_room, locations, sizeof(Location))
+        self.grow_locations(locations)
         ensure_room(<void **> &self.threads, &self.thread_room, threads, sizeof(ThreadRow))
         if self.violating_threads:
             starts = self._starts

@@ -16,6 +16,8 @@ class UnitFinder:
         parts: npt.NDArray[np.uint8],
         same: npt.NDArray[np.uint32],
         back: npt.NDArray[np.uint8],
+        *,
+        is_one_set: bool = False,
     ) -> None: ...
     def feed(self, batch: Any, events: npt.NDArray[np.uint64] | None = None) -> tuple[npt.NDArray[Any], ...]: ...
     def extract(

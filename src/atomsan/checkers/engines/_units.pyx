@@ -76,6 +76,7 @@ cdef class UnitFinder:
     cdef const uint32_t *same         # of a region: whose row of `on` is its own
     cdef const uint8_t *back          # of a region: it was called back
     cdef size_t location_count
+    cdef bint is_one_set
     cdef size_t region_count
     cdef size_t kind_count
 
@@ -94,13 +95,14 @@ cdef class UnitFinder:
         """Make room for so many threads."""
         ensure_room(<void **> &self.threads, &self.thread_room, threads, sizeof(ThreadRow))
 
-    def know(self, offsets, sets, kinds, on, parts, same, back):
+    def know(self, offsets, sets, kinds, on, parts, same, back, *, bint is_one_set=False):
         """Take the locations, sets and regions known so far.
 
         The sets of location v are `sets[offsets[v] : offsets[v + 1]]`, the kind of a set is `kinds[set]`, and
         `on[region, kind]` is 1 if the region is a unit on sets of the kind (and is written to, if this finder learns).
         `parts[region]` is 1 for a region that is part of the code around it. `back[region]` is 1 for a region that a
-        library called back; it shares the row of `on` with the same code called otherwise, `same[region]`.
+        library called back; it shares the row of `on` with the same code called otherwise, `same[region]`. With
+        `is_one_set`, all locations are in the sets of the first.
         """
         cdef const uint32_t[::1] offset_view = offsets
         cdef const uint32_t[::1] set_view = sets
@@ -123,6 +125,7 @@ cdef class UnitFinder:
         self._offsets, self._sets, self._kinds, self._on, self._parts = offsets, sets, kinds, on, parts
         self._same, self._back = same, back
         self.location_count = offset_view.shape[0] - 1
+        self.is_one_set = is_one_set and self.location_count
         self.region_count, self.kind_count = on_view.shape[0], on_view.shape[1]
         self.offsets = &offset_view[0]
         self.sets = &set_view[0] if set_view.shape[0] else NULL
@@ -177,12 +180,14 @@ cdef class UnitFinder:
         cdef size_t i, count = ops.shape[0]
         cdef bint fits = True
         cdef ThreadRow *row
+        cdef uint32_t place
         self.row_count = 0
         with nogil:
             for i in range(count):
                 row = &self.threads[thread[i]]
                 if ops[i] <= WRITE:
-                    if target[i] < self.location_count and self.offsets[target[i]] != self.offsets[target[i] + 1]:
+                    place = self.place_of(target[i])
+                    if place < self.location_count and self.offsets[place] != self.offsets[place + 1]:
                         fits = self.keep_access(row, thread[i], ops[i], target[i], site[i], first + i)
                 elif ops[i] == BEGIN:
                     fits = self.begin(row, target[i])
@@ -197,6 +202,10 @@ cdef class UnitFinder:
         kind, thread_column, _, _, _, location, _, site_column, _, event = self.columns()
         return thread_column, kind, location, site_column, event
 
+    cdef inline uint32_t place_of(self, uint32_t location) noexcept nogil:
+        """Where in `offsets` the sets of a location are."""
+        return 0 if self.is_one_set else location
+
     cdef bint keep_access(
         self, ThreadRow *row, uint32_t thread, uint8_t op, uint32_t location, uint32_t site, uint64_t event
     ) noexcept nogil:
@@ -205,7 +214,8 @@ cdef class UnitFinder:
         Transactions that are not kept count too: the begin of one has its number, in the place of a site.
         """
         cdef size_t i
-        for i in range(self.offsets[location], self.offsets[location + 1]):
+        cdef uint32_t place = self.place_of(location)
+        for i in range(self.offsets[place], self.offsets[place + 1]):
             self.learn(row, self.kinds[self.sets[i]])
         for i in range(row.depth):
             if row.open[i].unit == NONE:
@@ -262,15 +272,15 @@ cdef class UnitFinder:
     cdef bint access(
         self, ThreadRow *row, uint32_t thread, uint8_t op, uint32_t location, uint32_t site, uint64_t event
     ) noexcept nogil:
-        cdef uint32_t i, kind, lane
+        cdef uint32_t i, kind, lane, place = self.place_of(location)
         cdef Row *made
         cdef Open *unit
-        if location >= self.location_count or self.offsets[location] == self.offsets[location + 1]:
+        if place >= self.location_count or self.offsets[place] == self.offsets[place + 1]:
             return True
         lane = self.lane(row)
         if lane == NONE:
             return False
-        for i in range(self.offsets[location], self.offsets[location + 1]):
+        for i in range(self.offsets[place], self.offsets[place + 1]):
             kind = self.kinds[self.sets[i]]
             if self.learns:
                 self.learn(row, kind)

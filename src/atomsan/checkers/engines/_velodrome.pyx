@@ -45,9 +45,10 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, qsort
 
 from atomsan.trace._generations cimport Ref, begin_generation, end_generation, reference, refers_to, slot_of
-from atomsan.trace._memory cimport ensure_room, has_room, prefetch
+from atomsan.trace._memory cimport ensure_room, has_room, out_of_memory, prefetch
 from atomsan.trace._ops cimport ACQUIRE, BEGIN, END, FORK, INNER, JOIN, NOTHING, POST, READ, RELEASE, TAKE, WRITE
 from atomsan.trace._pools cimport Pool, give_slot, take_slot
+from atomsan.trace._sparse cimport Sparse, forget_rows, free_sparse, has_sparse_room
 
 import numpy as np
 
@@ -148,10 +149,11 @@ cdef int by_label(const void *a, const void *b) noexcept nogil:
 
 cdef class Velodrome:
     cdef Thread *threads
-    cdef Location *locations
+    cdef Location *locations         # those of `location_rows`
+    cdef Sparse location_rows
     cdef Last *locks
     cdef uint32_t *posts             # the first of its list in `listed`; 0: none
-    cdef size_t thread_room, location_room, lock_room, post_room
+    cdef size_t thread_room, lock_room, post_room
 
     cdef Node *nodes
     cdef Pool node_pool
@@ -188,11 +190,11 @@ cdef class Velodrome:
         self.first_node = self.last_node = NONE
         self.listed_pool.used = 1        # 0 is none
         cdef size_t buckets = 1 << bucket_bits if bucket_bits else 0
-        ensure_room(<void **> &self.locations, &self.location_room, buckets, sizeof(Location))
+        self.grow_locations(buckets)
 
     def __dealloc__(self):
         free(self.threads)
-        free(self.locations)
+        free_sparse(&self.location_rows)
         free(self.locks)
         free(self.posts)
         free(self.nodes)
@@ -213,11 +215,28 @@ cdef class Velodrome:
         if self.bucket_bits:
             locations = 0
         ensure_room(<void **> &self.threads, &self.thread_room, threads, sizeof(Thread))
-        ensure_room(<void **> &self.locations, &self.location_room, locations, sizeof(Location))
+        self.grow_locations(locations)
         ensure_room(<void **> &self.locks, &self.lock_room, locks, sizeof(Last))
         ensure_room(<void **> &self.posts, &self.post_room, handovers, sizeof(uint32_t))
         for t in range(known, self.thread_room):
             self.threads[<size_t> t].current = NONE
+
+    cdef int grow_locations(self, size_t count) except -1:
+        if not has_sparse_room(&self.location_rows, count, sizeof(Location)):
+            out_of_memory()
+        self.locations = <Location *> self.location_rows.rows
+        return 0
+
+    def forget(self, const uint32_t[::1] dead):
+        """No event is going to access these locations, which were never forgotten before."""
+        cdef Py_ssize_t i
+        if self.bucket_bits or dead.shape[0] == 0:
+            return
+        for i in range(dead.shape[0]):
+            if dead[i] < self.location_rows.room:
+                self.free_list(&self.locations[dead[i]].others)
+        if not forget_rows(&self.location_rows, &dead[0], dead.shape[0], sizeof(Location)):
+            out_of_memory()
 
     def feed(
         self,

@@ -60,6 +60,7 @@ from atomsan.trace._hashing cimport NOT_FOUND, Map, found, free_map, put
 from atomsan.trace._memory cimport ensure_room, out_of_memory
 from atomsan.trace._ops cimport ACQUIRE, BEGIN, END, FORK, INNER, JOIN, NOTHING, POST, READ, RELEASE, TAKE, WRITE
 from atomsan.trace._pools cimport NO_SLOT, Blocks, Pool, free_blocks, give_block, give_slot, take_block, take_slot
+from atomsan.trace._sparse cimport Sparse, forget_rows, free_sparse, has_sparse_room
 
 import numpy as np
 
@@ -77,7 +78,6 @@ cdef extern from * nogil:
     """
     void atomsan_prefetch(const void *address)
     int atomsan_lowest(uint64_t mask)
-    void *aligned_alloc(size_t alignment, size_t size)
     ctypedef struct Hashes "atomsan_hashes":
         uint64_t *entries
         uint64_t used
@@ -95,7 +95,6 @@ cdef enum:
     NO_REGION = 0xFFFFFFFF
     FRESH = 0x80000000          # in slot_of: forked, and no event yet
     AHEAD = 16                  # so many events ahead a location is fetched
-    LINE = 64                   # bytes of a cache line, and of a Location
     CACHED_ROWS = 1024          # so many rows stay in the cache
     MOST_SEEN = 1 << 20         # more sequences of one transaction are not told apart
     KEPT_NODES = 1024           # a tree that grew beyond is given back when its root ends
@@ -244,8 +243,8 @@ cdef class ViolationEngine:
     cdef Active *actives
     cdef Pool active_pool
 
-    cdef Location *locations
-    cdef size_t location_capacity
+    cdef Location *locations            # those of `location_rows`: each is one cache line
+    cdef Sparse location_rows
     cdef Access *releases
     cdef size_t lock_capacity
     cdef HandOver *handovers
@@ -316,7 +315,7 @@ cdef class ViolationEngine:
         free(self.threads)
         free(self.slot_of)
         free(self.actives)
-        free(self.locations)
+        free_sparse(&self.location_rows)
         free(self.releases)
         free(self.handovers)
         free(self.found)
@@ -330,24 +329,21 @@ cdef class ViolationEngine:
         ensure_room(<void **> &self.slot_of, &self.symbol_capacity, threads, sizeof(uint32_t))
         ensure_room(<void **> &self.releases, &self.lock_capacity, locks, sizeof(Access))
         ensure_room(<void **> &self.handovers, &self.handover_capacity, handovers, sizeof(HandOver))
-        self.grow_locations(locations)
+        if not has_sparse_room(&self.location_rows, locations, sizeof(Location)):
+            out_of_memory()
+        self.locations = <Location *> self.location_rows.rows
 
-    cdef int grow_locations(self, size_t needed) except -1:
-        """As `ensure_room`, but each location in one cache line."""
-        cdef size_t bigger
-        cdef Location *moved
-        if needed > self.location_capacity:
-            bigger = needed + needed // 4
-            moved = <Location *> aligned_alloc(LINE, bigger * sizeof(Location))
-            if moved == NULL:
-                raise MemoryError
-            if self.locations != NULL:
-                memcpy(moved, self.locations, self.location_capacity * sizeof(Location))
-            memset(moved + self.location_capacity, 0, (bigger - self.location_capacity) * sizeof(Location))
-            free(self.locations)
-            self.locations = moved
-            self.location_capacity = bigger
-        return 0
+    def forget(self, const uint32_t[::1] dead):
+        """No event is going to access these locations, which were never forgotten before."""
+        cdef Py_ssize_t i
+        cdef Row *reads
+        for i in range(dead.shape[0]):
+            if dead[i] < self.location_rows.room:
+                reads = &self.locations[dead[i]].reads
+                if reads.entries != NULL:
+                    self.give_back(reads)
+        if dead.shape[0] and not forget_rows(&self.location_rows, &dead[0], dead.shape[0], sizeof(Location)):
+            out_of_memory()
 
     def feed(
         self,

@@ -4,6 +4,10 @@
 There can be millions, so a name is put together in one buffer and goes from there into the table of names. Of an
 object only three numbers are kept, and of a location three: enough to name what is reached through it. No two locations
 share a name: the hashes of names are kept, and one that is taken gets a `#n`.
+
+What is dead is forgotten (`forget`), once nothing that is alive is named after it: a container that is the value of a
+location keeps that, and the object that the location is of. The names themselves leave the table when they have been
+written; the few that are needed again are read from there.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
@@ -15,8 +19,10 @@ from libc.string cimport memcpy
 from atomsan.recorder.log._raw cimport KEY_FIELD, KEY_HASH, KEY_INDEX, KEY_NUMBER, KEY_STRUCTURE, KEY_WHOLE
 from atomsan.recorder.log._rows cimport FIELD_BY_HASH, KEY_IDENTITY, NONE, PART_ITEMS, PART_SELF, PART_STATE, NewObject
 from atomsan.trace._hashing cimport Map, MapEntry, fibonacci, free_map, map_find, map_has_room
+from atomsan.trace._hashing cimport forget as forget_key
 from atomsan.trace._memory cimport ensure_room, out_of_memory
 from atomsan.trace._names cimport NameTable, long_hash
+from atomsan.trace._sparse cimport Sparse, forget_rows, free_sparse, has_sparse_room
 
 # A primitive of which nothing else is known, by its OF_... in `_raw.h`.
 cdef tuple PRIMITIVES = ("event", "future", "queue", "semaphore", "barrier", "thread", "queue", "lock", "thread")
@@ -34,12 +40,22 @@ cdef struct ObjectName:
     uint32_t form
     uint32_t what     # class, label or location
     uint32_t n        # which of those
-    bint is_used      # a location is of it
+    uint32_t held     # its locations that a living object is named after
+    uint8_t is_used   # a location is of it
+    uint8_t is_dead
 
 cdef struct LocationName:
     uint32_t object
     uint32_t head     # how much of its name stands before the key of an element
     uint32_t uses     # containers reached through it
+    uint32_t held     # those of them that are alive
+    uint64_t seen     # the hash of its name, if that is kept, and 1; 0: it is not
+    uint8_t is_dead
+
+
+# So many names that are not in memory any more are kept for the next container that is named after them, and so many of
+# the texts that locations share.
+cdef enum: MOST_OLDER = 1024
 
 
 cdef class LocationNamer:
@@ -50,12 +66,13 @@ cdef class LocationNamer:
     cdef object namespace_types
     cdef object table             # of locations
     cdef NameTable names
-    cdef ObjectName *objects
+    cdef ObjectName *objects      # those of `object_rows`
+    cdef Sparse object_rows
     cdef size_t object_count
-    cdef size_t object_room
-    cdef LocationName *locations
+    cdef LocationName *locations  # those of `location_rows`
+    cdef Sparse location_rows
     cdef size_t location_count
-    cdef size_t location_room
+    cdef dict older               # number -> name of a location that left memory
     cdef Map seen                 # how often there was a name, by its hash
     cdef char *text               # the name being made
     cdef size_t size
@@ -83,11 +100,11 @@ cdef class LocationNamer:
         self.class_numbers, self.classes, self.class_texts, self.class_counts = {}, [], [], []
         self.label_numbers, self.labels, self.label_counts = {}, [], []
         self.class_is_plain = []
-        self.paths, self.fields = {}, {}
+        self.paths, self.fields, self.older = {}, {}, {}
 
     def __dealloc__(self):
-        free(self.objects)
-        free(self.locations)
+        free_sparse(&self.object_rows)
+        free_sparse(&self.location_rows)
         free_map(&self.seen)
         free(self.text)
 
@@ -130,6 +147,76 @@ cdef class LocationNamer:
             self.add_object(&row[o])
             o += 1
 
+    def forget(self, const uint32_t[::1] objects, const uint32_t[::1] locations):
+        """Nothing that is new from now on is of these objects or locations, or named after one that is not held."""
+        cdef Py_ssize_t i
+        for i in range(locations.shape[0]):
+            if locations[i] < self.location_count:
+                self.forget_location(locations[i])
+        for i in range(objects.shape[0]):
+            if objects[i] < self.object_count:
+                self.forget_object(objects[i])
+
+    def hold(self, const uint32_t[::1] locations):
+        """What is new may be named after these until they are let go, dead or alive."""
+        cdef Py_ssize_t i
+        for i in range(locations.shape[0]):
+            self.take_hold(locations[i])
+
+    def let_go(self, const uint32_t[::1] locations):
+        cdef Py_ssize_t i
+        for i in range(locations.shape[0]):
+            self.give_up(locations[i])
+
+    cdef int forget_location(self, uint32_t number) except -1:
+        cdef LocationName *location = self.locations + number
+        if location.seen:
+            self.forget_seen(location.seen - 1)
+            location.seen = 0
+        if location.held:
+            location.is_dead = True
+        elif not forget_rows(&self.location_rows, &number, 1, sizeof(LocationName)):
+            out_of_memory()
+        return 0
+
+    cdef int forget_object(self, uint32_t number) except -1:
+        cdef ObjectName *name = self.objects + number
+        if name.held:
+            name.is_dead = True
+            return 0
+        if name.form == VIA:
+            self.give_up(name.what)
+        if not forget_rows(&self.object_rows, &number, 1, sizeof(ObjectName)):
+            out_of_memory()
+        return 0
+
+    cdef void take_hold(self, uint32_t number) noexcept:
+        """Something that is alive is named after this location."""
+        cdef LocationName *location = self.locations + number
+        if location.held == 0:
+            self.objects[location.object].held += 1
+        location.held += 1
+
+    cdef int give_up(self, uint32_t number) except -1:
+        """It is not any more."""
+        cdef LocationName *location = self.locations + number
+        cdef uint32_t owner = location.object
+        location.held -= 1
+        if location.held:
+            return 0
+        if location.is_dead:
+            self.forget_location(number)
+        self.objects[owner].held -= 1
+        if self.objects[owner].is_dead and not self.objects[owner].held:
+            self.forget_object(owner)
+        return 0
+
+    cdef void forget_seen(self, uint64_t key):
+        """Of a name that was there once nobody asks again: an object's names have its number, or its place, in them."""
+        cdef MapEntry *entry = map_find(&self.seen, key, fibonacci(key))
+        if entry.value_plus_1 == 1:
+            forget_key(&self.seen, key)
+
     def is_used(self, uint32_t number):
         """Whether there is a location of this object."""
         return number < self.object_count and self.objects[number].is_used
@@ -142,10 +229,13 @@ cdef class LocationNamer:
 
     cdef int add_object(self, const NewObject *row) except -1:
         cdef ObjectName *new
-        ensure_room(<void **> &self.objects, &self.object_room, self.object_count + 1, sizeof(ObjectName))
+        if not has_sparse_room(&self.object_rows, self.object_count + 1, sizeof(ObjectName)):
+            out_of_memory()
+        self.objects = <ObjectName *> self.object_rows.rows
         new = self.objects + self.object_count
         self.object_count += 1
-        new.is_used = False
+        new.is_used = new.is_dead = False
+        new.held = 0
         type_definition = self.types.get(row.type)
         if self.modules:
             module = self.modules.get(row.address)
@@ -199,9 +289,10 @@ cdef class LocationNamer:
         """A container that is the value of a location. Of a global's value people say `cache`, not `bank.cache`."""
         cdef LocationName *location = self.locations + via
         if location.object < self.object_count and self.objects[location.object].form == A_MODULE:
-            field = self.table.columns["field"][via]
+            field = self.table.get(via, "field")
             if field.isidentifier():
                 return self.labelled(new, field, LABELLED)
+        self.take_hold(via)
         location.uses += 1
         new.form, new.what, new.n = VIA, via, location.uses
         return 0
@@ -209,14 +300,15 @@ cdef class LocationNamer:
     cdef int put_object(self, uint32_t number, bytes key) except -1:
         """What an object is called, or if there is a key what its element is called."""
         cdef ObjectName *name = self.objects + number
-        cdef uint64_t start, head, end
+        cdef size_t size, head
+        cdef const char *raw
         if name.form == VIA:
-            start, end = self.names.offsets[name.what], self.names.offsets[name.what + 1]
-            head = start + self.locations[name.what].head
-            self.put(self.names.arena + start, head - start)
+            raw = self.name_at(name.what, &size)
+            head = self.locations[name.what].head
+            self.put(raw, head)
             self.put_count(name.n)
             self.put_bytes(key)
-            self.put(self.names.arena + head, end - head)
+            self.put(raw + head, size - head)
             return 0
         if name.form >= A_MODULE:
             self.put_bytes(self.labels[name.what])
@@ -235,16 +327,19 @@ cdef class LocationNamer:
     cdef object path(self, uint32_t number):
         """What the objects of this sort have in common: a class, a module, or the way to a container."""
         cdef ObjectName *name = self.objects + number
-        cdef uint64_t start
+        cdef size_t size
+        cdef const char *text
         if name.form == NUMBERED or name.form == ACTIVATION:
             return self.class_texts[name.what]
         if name.form != VIA:
             raw = self.labels[name.what]
         else:
-            start = self.names.offsets[name.what]
-            raw = self.names.arena[start : start + self.locations[name.what].head]
+            text = self.name_at(name.what, &size)
+            raw = text[: self.locations[name.what].head]
         known = self.paths.get(raw)
         if known is None:
+            if len(self.paths) >= MOST_OLDER:
+                self.paths.clear()
             known = self.paths[raw] = raw.decode()
         return known
 
@@ -268,6 +363,7 @@ cdef class LocationNamer:
         cdef size_t head
         cdef bytes raw
         cdef bint is_unique = False
+        cdef LocationName *new
         self.size = 0
         if kind == KEY_FIELD or kind == FIELD_BY_HASH:
             raw, field, is_identifier = self.field(kind, key)
@@ -295,18 +391,37 @@ cdef class LocationNamer:
         if not is_unique:
             self.make_unique()
         self.names.append(self.text, self.size)
-        ensure_room(<void **> &self.locations, &self.location_room, self.location_count + 1, sizeof(LocationName))
+        if not has_sparse_room(&self.location_rows, self.location_count + 1, sizeof(LocationName)):
+            out_of_memory()
+        self.locations = <LocationName *> self.location_rows.rows
         owner.is_used = True
-        self.locations[self.location_count].object = number
-        self.locations[self.location_count].head = <uint32_t> head
-        self.locations[self.location_count].uses = 0
+        new = self.locations + self.location_count
+        new.object, new.head, new.uses, new.held, new.is_dead = number, <uint32_t> head, 0, 0, False
+        new.seen = 0 if is_unique else long_hash(self.text, self.size) + 1
         self.location_count += 1
         return field
 
     cdef size_t tail(self, const ObjectName *name) noexcept:
         """How much of the name of the location that it was reached through stands behind its key, and behind ours."""
-        cdef uint64_t *offsets = self.names.offsets
-        return offsets[name.what + 1] - offsets[name.what] - self.locations[name.what].head
+        cdef size_t size
+        self.name_at(name.what, &size)
+        return size - self.locations[name.what].head
+
+    cdef const char *name_at(self, uint32_t number, size_t *size) except NULL:
+        """The name of a location, until another one is asked for or added."""
+        cdef uint64_t at
+        cdef bytes raw
+        if number >= self.names.dropped:
+            at = number - self.names.dropped
+            size[0] = self.names.offsets[at + 1] - self.names.offsets[at]
+            return self.names.arena + self.names.offsets[at]
+        raw = self.older.get(number)
+        if raw is None:
+            if len(self.older) >= MOST_OLDER:
+                self.older.clear()
+            raw = self.older[number] = self.table[number].encode()
+        size[0] = PyBytes_GET_SIZE(raw)
+        return PyBytes_AS_STRING(raw)
 
     cdef size_t put_field(self, uint32_t number, bytes field) except? 0:
         """`Account.balance (Account #2)`; returns the size of what stands before the object."""

@@ -233,6 +233,20 @@ cdef inline uint32_t location_used(State *s, const RawRecord *r, const Thread *t
     return used_by(&s.table, found, r.thread)
 
 
+cdef void mark_clue(uint8_t[::1] marks, const uint32_t[::1] dead, uint32_t location) noexcept:
+    cdef Py_ssize_t low = 0, high = dead.shape[0] - 1, middle
+    if location < dead[0] or location > dead[high]:
+        return
+    while low < high:
+        middle = (low + high) // 2
+        if dead[middle] < location:
+            low = middle + 1
+        else:
+            high = middle
+    if dead[low] == location:
+        marks[low] = True
+
+
 cdef class Resolver:
     """Resolves one trace. Definitions are given before the records that use them."""
 
@@ -415,6 +429,34 @@ cdef class Resolver:
     def take_insertions(self):
         """Events that belong between those that were taken before, as rows, by the position that they stand before."""
         return taken_rows(&self.state.wholes.late, LATE_ROW)
+
+    def take_dead(self):
+        """The numbers of objects and of locations that died since the last time, these in order: none comes again."""
+        number = np.dtype(np.uint32)
+        locations = taken_rows(&self.state.objects.dead_locations, number)
+        locations.sort()
+        if len(locations):
+            # two keys of an object can be one location
+            locations = locations[np.append(True, locations[1:] != locations[:-1])]
+        return taken_rows(&self.state.objects.dead, number), locations
+
+    def are_clues(self, const uint32_t[::1] dead):
+        """Of dead locations, in ascending order: whether what is new can still be named after them."""
+        cdef Threads *threads = &self.state.threads
+        cdef Primitives *primitives = &self.state.primitives
+        cdef size_t i, k
+        found = np.zeros(dead.shape[0], np.bool_)
+        cdef uint8_t[::1] marks = found.view(np.uint8)
+        if not dead.shape[0]:
+            return found
+        mark_clue(marks, dead, self.state.naming.in_use.via)
+        for i in range(threads.room):
+            for k in range(<size_t> RECENT):
+                if threads.rows[i].recent[k].site:
+                    mark_clue(marks, dead, threads.rows[i].recent[k].location)
+        for i in range(primitives.pool.used):
+            mark_clue(marks, dead, primitives.rows[i].via)
+        return found
 
     def take_symbols(self):
         """What is new in each table since the last time, as rows of numbers."""

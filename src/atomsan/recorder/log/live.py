@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from atomsan.recorder.log.runner import ProgramRun
     from atomsan.trace.events import Batch
 
+# So many locations keep their names in memory; the others are in a file.
+MOST_SYMBOLS = 1 << 14
+
 # A batch that is smaller waits for more, as long as the program runs.
 _SMALL = BATCH_EVENTS // 8
 
@@ -40,6 +43,17 @@ class LiveEvents:
 
     def write(self, batch: Batch) -> None:
         self._found.append(batch)
+        if len(self.symbols.locations) > MOST_SYMBOLS:
+            self._forget_symbols()
+
+    def _forget_symbols(self) -> None:
+        """Nothing is kept, but findings can name what died long ago: the names of locations go into a file."""
+        from atomsan.trace.temporary_symbols import TemporarySymbols
+
+        locations = self.symbols.locations
+        if not locations.leaves_memory:
+            locations.keep_in(TemporarySymbols())
+        locations.leave_memory(MOST_SYMBOLS)
 
     def insert(self, insertions: NDArray[Any]) -> None:
         """What belongs between events that were given out comes too late."""

@@ -8,9 +8,13 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from atomsan.recorder.log._location_namer import LocationNamer
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from atomsan.recorder.log.definitions import Definitions
@@ -61,6 +65,8 @@ class SymbolNames:
         self.symbols = symbols
         self._definitions = definitions
         self._namer = LocationNamer(definitions, symbols.locations)
+        self._clues: NDArray[np.uint32] = np.empty(0, np.uint32)
+        """Dead locations after which something can be named that is still to come."""
         self._uses: list[_Use] = []
         self._locks: dict[tuple[int, int], str] = {}
         """The labels of locks, by the locations that they were reached through."""
@@ -111,6 +117,21 @@ class SymbolNames:
             self._add_region(number)
         for number, assignment in new["sites"].tolist():
             self._add_site(number, assignment)
+
+    def forget(
+        self,
+        objects: NDArray[np.uint32],
+        locations: NDArray[np.uint32],
+        are_clues: Callable[[NDArray[np.uint32]], NDArray[np.bool_]],
+    ) -> None:
+        """These are dead. `are_clues` says after which locations something can be named that is still to come."""
+        if not len(locations) and not len(objects):
+            return
+        new, old = locations[are_clues(locations)], are_clues(self._clues)
+        self._namer.hold(new)
+        self._namer.forget(objects, locations)
+        self._namer.let_go(self._clues[~old])
+        self._clues = np.sort(np.concatenate([self._clues[old], new]))
 
     def _add_holders(self, holds: NDArray[Any], locations: NDArray[Any]) -> None:
         """Take in which locations hold which objects. An object that nobody uses is of no interest to any set."""

@@ -263,7 +263,9 @@ class Recording:
         self._names.add(self._resolver.take_symbols())
         if not len(columns[0]):
             return
-        batch = Batch(self.events, *columns)
+        dead, locations = self._resolver.take_dead()
+        self._names.forget(dead, locations, self._resolver.are_clues)
+        batch = Batch(self.events, *columns, dead=locations if len(locations) else None)
         if self._most is not None:
             batch = batch[: self._most - self.events]
         self.events += len(batch)

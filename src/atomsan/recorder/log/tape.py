@@ -21,13 +21,17 @@ from atomsan.trace.writing import write_trace
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from atomsan.trace.bundle import BundleWriter
+    from atomsan.trace.bundle import BundleSource, BundleWriter
     from atomsan.trace.meta import TraceMeta
     from atomsan.trace.symbols import Symbols
     from atomsan.types import EventSource
 
 # A recording of up to so many events is checked from memory (13 bytes an event).
 MOST_IN_MEMORY = 4 << 20
+
+# And of so many locations, which take some hundred bytes each. Of more, the names of the latest are in memory.
+MOST_SYMBOLS = 1 << 18
+LATEST_SYMBOLS = 1 << 16
 
 # What a recording that is killed can lose.
 FLUSH_SECONDS = 1.0
@@ -117,11 +121,22 @@ class Tape:
             with output_errors(str(self._directory)):
                 self._writer.insert(self._insertions[self._inserted :])
             self._inserted = len(self._insertions)
-        if self._kept is not None and self.events > self._most_in_memory:
+        is_large = self.events > self._most_in_memory or len(self.symbols.locations) > MOST_SYMBOLS
+        if self._kept is not None and is_large:
             self._leave_memory(self._kept)
         if self._writer is not None and not self._is_finished:
             with output_errors(str(self._directory)):
                 self._writer.flush()
+            self._forget_symbols()
+
+    def _forget_symbols(self, latest: int = LATEST_SYMBOLS) -> None:
+        """What is in the bundle need not be in memory: most of it are names of objects that are dead."""
+        locations = self.symbols.locations
+        if self._writer is not None and self._kept is None and len(locations) > latest:
+            if not locations.leaves_memory:
+                locations.keep_in(self._writer.tables[locations.kind])
+            with output_errors(str(self._directory)):
+                locations.leave_memory(latest)
 
     def finish(self) -> None:
         """Nothing more comes. `meta` is final now."""
@@ -133,7 +148,11 @@ class Tape:
             with output_errors(str(self._directory)):
                 self._writer.finish()
         if self._path is not None and output_format(self._path) != "bundle":
-            write_trace(self.reopened(), self._path, force=self._force)
+            write_trace(self._with_all_symbols(), self._path, force=self._force)
+
+    def put_away(self) -> None:
+        """Nobody asks for it soon: if it is on disk, all names of locations leave memory."""
+        self._forget_symbols(latest=0)
 
     def reopened(self) -> EventSource:
         """The events so far, to be checked. Each call gives a new one."""
@@ -143,7 +162,19 @@ class Tape:
         from atomsan.trace.bundle import BundleSource
 
         assert self._directory is not None
-        source = BundleSource(self._directory, self.symbols)
+        return self._source_of(BundleSource(self._directory, self.symbols))
+
+    def _with_all_symbols(self) -> EventSource:
+        """The same for a writer, which wants the names in memory."""
+        if not self.symbols.locations.leaves_memory:
+            return self.reopened()
+        from atomsan.trace.bundle import BundleSource
+
+        self.flush()
+        assert self._directory is not None
+        return self._source_of(BundleSource(self._directory))
+
+    def _source_of(self, source: BundleSource) -> EventSource:
         # what is on disk for lack of memory has no name that means anything
         source.meta.source = self.meta.source
         # a bundle stores only some of the warnings
@@ -160,7 +191,7 @@ class Tape:
 
     def save(self, path: str | os.PathLike[str], *, format: str | None = None, force: bool = False) -> None:
         """Write the events so far to a file, in the format of its suffix."""
-        write_trace(self.reopened(), path, format=format, force=force)
+        write_trace(self._with_all_symbols(), path, format=format, force=force)
 
     def close(self) -> None:
         """Remove what was only put on disk for lack of memory."""
@@ -230,4 +261,5 @@ def _joined(batches: list[Batch]) -> Batch:
     )
     for column in columns:
         column.flags.writeable = False
-    return Batch(batches[0].first, *columns)
+    dead = [batch.dead for batch in batches if batch.dead is not None]
+    return Batch(batches[0].first, *columns, dead=np.concatenate(dead) if dead else None)

@@ -2,6 +2,8 @@
 #
 # State: `Objects`. A row for each object that is alive and was seen; rows of dead ones are used again, serials never
 # are.
+# Dead locations are handed out (`take_dead`), for nothing is known of them any more that anybody could need: of an object
+# that is no namespace and has none of its own, through which its locations could still be reached.
 # Always: a location is never another one's again, although addresses are used again: RAW_FREE takes away everything
 # that hangs on the address (`free_object`). A field of a namespace and the same name used as a string key of it are one
 # location, which is found by the hash of the name; so are the attributes of an object and the keys of its namespace.
@@ -33,12 +35,16 @@ cdef struct Objects:
     Pool pool             # of them
     uint64_t serial       # the last one given out
     Rows namespaces       # addresses that `define_namespace` named
+    Rows dead             # numbers of objects that died since the last `take_dead`
+    Rows dead_locations   # and of their locations
     Held *held            # pairs that were handed out lately, by their hash: most come again
 
 
 cdef void free_objects(Objects *objects) noexcept nogil:
     free(objects.rows)
     free_rows(&objects.namespaces)
+    free_rows(&objects.dead)
+    free_rows(&objects.dead_locations)
     free(objects.held)
 
 
@@ -68,11 +74,13 @@ cdef uint32_t object_at(State *s, uint64_t address) except? 0xFFFFFFFF nogil:
 cdef int free_object(State *s, uint64_t address) except -1 nogil:
     """RAW_FREE."""
     cdef uint32_t found = find(&s.table, address, AN_OBJECT, 0), row
+    cdef bint is_last
     cdef Object *obj
     if not found:
         return 0
     row = entry_at(&s.table, found).value
     obj = object_row(s, row)
+    is_last = not obj.is_namespace and obj.owner == NONE
     if obj.primitive != NONE:
         free_primitive(s, obj.primitive)
         obj = object_row(s, row)
@@ -84,9 +92,13 @@ cdef int free_object(State *s, uint64_t address) except -1 nogil:
             free_circle(&s.nodes, entry_at(&s.table, found).value)
         elif entry_at(&s.table, found).kind == AN_ELEMENT:
             free_element(&s.wholes, entry_at(&s.table, found).value)
+        elif is_last and is_location(entry_at(&s.table, found)):
+            add_number(&s.objects.dead_locations, entry_at(&s.table, found).value)
         remove(&s.table, found, &obj.entries)
     if obj.whole != NONE:
         free_whole(&s.wholes, obj.whole)
+    if is_last and obj.number != NONE:
+        add_number(&s.objects.dead, obj.number)
     obj.serial = 0
     give_slot(&s.objects.pool, s.objects.rows, sizeof(Object), row)
     return 0

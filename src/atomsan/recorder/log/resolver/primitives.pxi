@@ -84,6 +84,7 @@ cdef int free_primitive(State *s, uint32_t number) except -1 nogil:
         p = primitive_row(s, number)
     free_circle(&s.nodes, p.posts)
     free_circle(&s.nodes, p.waiting)
+    p.via = NONE
     give_slot(&s.primitives.pool, s.primitives.rows, sizeof(Primitive), number)
     return 0
 

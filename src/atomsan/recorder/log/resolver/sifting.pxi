@@ -101,6 +101,7 @@ cdef int leave_out(State *s) except -1 nogil:
     s.symbols.objects = number_places(places.objects, s.sifting.dead_objects, objects, places.object_base)
     leave_out_events(&s.events, &places)
     renumber_new(&s.symbols, &places)
+    renumber_dead(&s.objects, &places)
     renumber_kept(s, &places)
     memset(s.sifting.dead_locations, 0, locations)
     memset(s.sifting.dead_objects, 0, objects)
@@ -176,6 +177,21 @@ cdef void renumber_new(Symbols *symbols, const Places *places) noexcept nogil:
         holds[kept].first = object_place(places, holds[i].first)
         kept += holds[kept].first != NONE and holds[kept].second != NONE
     symbols.new_holds.count = kept
+
+
+cdef void renumber_dead(Objects *objects, const Places *places) noexcept nogil:
+    """Of what is left out nobody knows, so nobody is told that it died."""
+    cdef uint32_t *numbers = <uint32_t *> objects.dead.rows
+    cdef size_t i, kept = 0
+    for i in range(objects.dead.count):
+        numbers[kept] = object_place(places, numbers[i])
+        kept += numbers[kept] != NONE
+    objects.dead.count = kept
+    numbers, kept = <uint32_t *> objects.dead_locations.rows, 0
+    for i in range(objects.dead_locations.count):
+        numbers[kept] = location_place(places, numbers[i])
+        kept += numbers[kept] != NONE
+    objects.dead_locations.count = kept
 
 
 cdef void renumber_kept(State *s, const Places *places) noexcept nogil:

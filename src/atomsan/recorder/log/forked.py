@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from atomsan.recorder.log.tape import Tape
 
 
+# A process of which more is recorded leaves memory: there can be many.
+MOST_IN_MEMORY = 1 << 17
+
+
 @dataclass
 class ForkedTape:
     """What a process did that the program has forked."""
@@ -80,7 +84,7 @@ class ForkedProcesses:
         except (OSError, ValueError):
             return  # it has ended before it began, or has spoiled its log
         where = None if self._path is None else _beside(self._path, process, force=self._force)
-        tape = Tape(recording.symbols, recording.meta, where, force=self._force)
+        tape = Tape(recording.symbols, recording.meta, where, force=self._force, most_in_memory=MOST_IN_MEMORY)
         recording.start(tape)
         self._running.append((recording, log, ForkedTape(process, tape, where)))
 
@@ -91,6 +95,7 @@ class ForkedProcesses:
         recording.meta.warnings += recording.warnings
         if forked.tape.events:
             forked.tape.finish()
+            forked.tape.put_away()
             self.tapes.append(forked)
         else:
             forked.tape.discard()

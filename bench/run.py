@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import checking
+import forgetting
 import judging
 import predicting
 import projection
@@ -44,6 +45,8 @@ def benchmarks(directory: Path, repeat: int, scale: float) -> dict[str, Iterator
         "run-sets": sets.in_a_run(min(repeat, 3)),
         "judging": judging.judging(directory, min(repeat, 3)),
         "recording": recording.programs(directory, min(repeat, 5)),
+        "forgetting": forgetting.forgetting(directory, int(2 * MILLION * scale)),
+        "pytest": forgetting.plugin(directory, min(repeat, 3)),
         "generator": tool.generator(directory, min(repeat, 3), events),
         "growth": reading.growth(directory, min(repeat, 5), 10 * events),
         "memory": reading.memory(directory, 10 * events),

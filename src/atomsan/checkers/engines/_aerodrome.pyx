@@ -911,11 +911,12 @@ cdef class AeroDrome:
         cdef uint64_t left, own = <uint64_t> 1 << (slot & 63)
         for k in range(self.more + 1):
             self.closed[k] = self.word(r, k)[0] | self.own_word(r, k)
-        for k in range(self.more + 1):
-            left = (self.word(r, k)[0] | self.own_word(r, k)) & self.learned[k]
-            while left:
-                self.unite(self.closed, self.slot_row[64 * k + __builtin_ctzll(left)])
-                left &= left - 1
+        if self.infos[r].slot == NO_SLOT:       # the set of an active transaction is closed already
+            for k in range(self.more + 1):
+                left = self.word(r, k)[0] & self.learned[k]
+                while left:
+                    self.unite(self.closed, self.slot_row[64 * k + __builtin_ctzll(left)])
+                    left &= left - 1
         if self.closed[own_k] & own:
             return True
         self.learned[own_k] |= own

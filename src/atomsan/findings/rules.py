@@ -86,9 +86,13 @@ class Rules:
         """Why a violation on data is less than a finding: the reasons of its edges and turns."""
         at_turns = turns(finding)
         is_torn = any(facts.is_torn(turn, self._graphs) for turn in at_turns)
+        threads = {one.thread for one in finding.witness}
+        looked_at: dict[int, bool] = {}
         for one, other in conflicts(finding):
             if reason := self._of_edge(one, other, is_torn=is_torn):
-                is_doubtful = reason.level == "note" and self._may_close_elsewhere(finding, one, reason)
+                is_doubtful = reason.level == "note" and (
+                    self._is_longer(finding, threads, reason) or self._is_looked_at(one.target, threads, looked_at)
+                )
                 yield OTHER_WAYS if is_doubtful else reason
         for turn in at_turns:
             if reason := self._of_turn(turn):
@@ -121,22 +125,29 @@ class Rules:
         is_same_code = all(unit is not None and unit.function in both for unit in units)
         return is_same_code and not any(is_chosen_by_caller(self._ties, read, step) for step in steps)
 
-    def _may_close_elsewhere(self, finding: Finding, step: ShownStep, reason: Reason) -> bool:
+    def _is_longer(self, finding: Finding, threads: Set[str], reason: Reason) -> bool:
         """Whether transactions may be ordered in a way that was not looked at, if a pair of accesses orders nothing.
 
         All turns between two threads are looked at, but of ways through a third one only some, as of cycles that no
-        transaction alone is to blame for; and a third thread that looks may tell what these two cannot. What commutes
-        in a container is of different elements, which are locations of their own.
+        transaction alone is to blame for. What commutes in a container is of different elements, which are locations of
+        their own.
+        """
+        is_longer = len(threads) > 2 or finding.kind == "cycle"
+        return self._around.symbols is None or (is_longer and reason != COMMUTES)
+
+    def _is_looked_at(self, target: int, threads: Set[str], known: dict[int, bool]) -> bool:
+        """Whether a thread looks at some data that is none of these: it may tell what these cannot.
+
+        `known` are the answers for the same threads: a witness can have as many steps as there are threads.
         """
         symbols = self._around.symbols
-        threads = {one.thread for one in finding.witness}
-        is_longer = len(threads) > 2 or finding.kind == "cycle"
-        if symbols is None or (is_longer and reason != COMMUTES):
-            return True
-        return any(
-            symbols.threads[thread] not in threads and facts.looks(site, self._graphs)
-            for thread, site in self._around.readers.get(step.target, ())
-        )
+        assert symbols is not None
+        if target not in known:
+            known[target] = any(
+                symbols.threads[thread] not in threads and facts.looks(site, self._graphs)
+                for thread, site in self._around.readers.get(target, ())
+            )
+        return known[target]
 
     # ---- edges: does one access order the other?
 

@@ -289,7 +289,7 @@ def _find_turns(state: _Check) -> TurnFinder:
     source = state.trace.open(CHECKED_AT_ONCE)
     finder = TurnFinder(np.array(list(state.violating), np.uint32), source.symbols.locations)
     read_through(source, state.monitor, finder.feed)
-    finder.finish()
+    finder.finish(is_whole=state.monitor.stopped is None)
     return finder
 
 

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator, Sized
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from atomsan.trace._stopping import until
+
 if TYPE_CHECKING:
     from atomsan.types import EventSource
 
@@ -47,9 +49,13 @@ class Monitor:
 
     @contextmanager
     def stopping(self) -> Iterator[None]:
-        """Lets an interrupt end what is inside, and notes it. The alarm at the deadline is an interrupt, too."""
+        """Lets an interrupt end what is inside, and notes it. The alarm at the deadline is an interrupt, too.
+
+        Compiled loops inside look at the deadline, too, and end as if they were interrupted.
+        """
         try:
-            yield
+            with until(self.is_over):
+                yield
         except KeyboardInterrupt:
             self.stopped = OUT_OF_TIME if self._is_late() else INTERRUPTED
 

@@ -48,6 +48,7 @@ from atomsan.trace._generations cimport Ref, begin_generation, end_generation, r
 from atomsan.trace._memory cimport ensure_room, has_room, prefetch
 from atomsan.trace._ops cimport ACQUIRE, BEGIN, END, FORK, INNER, JOIN, NOTHING, POST, READ, RELEASE, TAKE, WRITE
 from atomsan.trace._pools cimport Pool, give_slot, take_slot
+from atomsan.trace._stopping cimport Work, has_toiled, is_long, look_up
 
 import numpy as np
 
@@ -147,6 +148,7 @@ cdef int by_label(const void *a, const void *b) noexcept nogil:
 
 
 cdef class Velodrome:
+    cdef Work work
     cdef Thread *threads
     cdef Location *locations
     cdef Last *locks
@@ -240,6 +242,8 @@ cdef class Velodrome:
         cdef const uint32_t *sites = &site[0]
         with nogil:
             for i in range(count):
+                if is_long(&self.work, i) or has_toiled(&self.work):
+                    look_up()
                 if i + AHEAD < count and ops[i + AHEAD] <= WRITE:
                     prefetch(&self.locations[self.bucket(targets[i + AHEAD])])
                 o = ops[i]
@@ -777,6 +781,7 @@ cdef class Velodrome:
             cyclic |= self.visit(self.nodes[n].open, u, &count)
             cyclic |= self.visit(self.nodes[n].settled, u, &count)
         self.visited += done
+        self.work.done += 32 * (done + 1)
         if cyclic and not self.contract:
             return True
         for done in range(count):

@@ -85,6 +85,7 @@ from atomsan.trace._spans cimport (
     words_meet,
     words_of,
 )
+from atomsan.trace._stopping cimport Work, has_toiled, is_long, look_up
 
 import numpy as np
 
@@ -292,6 +293,7 @@ cdef class ViolationEngine:
     cdef bint witnessing
     cdef bint stop_at_first
     cdef bint stopped
+    cdef Work work
     cdef uint32_t limit
     cdef size_t pair_limit
     cdef uint64_t batch_first           # of the batch at hand, for events that `Thread.shown` points to
@@ -419,6 +421,8 @@ cdef class ViolationEngine:
         cdef Location *x
         cdef Here here
         for i in range(count):
+            if is_long(&self.work, i):
+                look_up()
             if i + AHEAD < count:
                 # whatever the target is: to fetch a wrong address does no harm, to mispredict a branch does
                 atomsan_prefetch(&self.locations[target[i + AHEAD]])
@@ -593,6 +597,8 @@ cdef class ViolationEngine:
         cdef Thread *v = &self.threads[here.access.slot]
         cdef uint32_t i, before = v.log_count
         cdef const Learned *entry
+        if has_toiled(&self.work):
+            look_up()
         if u.log_count and self.may_have_news(u, v):
             for i in range(u.log_count):
                 if u.log[i].event > a.event:
@@ -622,6 +628,7 @@ cdef class ViolationEngine:
         """All of an entry of u's log that v does not know. `before`: the entries of v's own before this dependency."""
         cdef uint64_t *news = self.news
         cdef uint32_t first = theirs.who.first, count = theirs.who.count, own, low, high
+        self.work.done += 8 + count
         memcpy(news, words_of(&theirs.who), 8 * <size_t> count)
         if not keep_words(news, self.alive + first, count):
             return 0
@@ -906,6 +913,7 @@ cdef class ViolationEngine:
             if length == LONG_WALK and not is_kept and self.walked >= MOST_WALKED:
                 return 0
             entry = entry_of(&self.threads[entry.edge.source.slot], own)
+        self.work.done += 8 * length
         if length > LONG_WALK:
             self.walked += length
         return length

@@ -24,6 +24,7 @@ from atomsan.checkers.set_model import Prefixes, SetModel
 from atomsan.checkers.turns import TurnFinder
 from atomsan.cli.exit_codes import Exit
 from atomsan.cli.main import main
+from atomsan.findings.surroundings import Pair, Surroundings
 from atomsan.flow.passes import Pass, execute
 from atomsan.trace._stopping import is_over_here, look, until
 from atomsan.trace.events import Batch, Op
@@ -235,3 +236,12 @@ def test_turns_of_a_part_of_a_trace_are_of_what_has_ended() -> None:
             finder.feed(batch)
         finder.finish(is_whole=is_whole)
         assert sum(witness.count for witness in finder.witnesses()) == blamed
+
+
+def test_second_pass_looks_up_inside_a_batch() -> None:
+    trace = atomsan.parse("T:begin T:r(x) U:w(x) T:w(x) T:end")
+    (batch,) = trace.batches()
+    for pairs in ((), (Pair(1, 3, 0),)):
+        around = Surroundings(() if pairs else (2,), pairs, (0,), only_holds=not pairs)
+        with until(lambda: True), pytest.raises(KeyboardInterrupt):
+            around.feed(batch, trace.symbols)

@@ -39,12 +39,19 @@ MOST_FOLLOWING = 256
 
 
 class Seen(NamedTuple):
-    """A read of the run: the location, the write that it saw, where that stands, the read's own event, its context."""
+    """A read of the run: the location, the write that it saw, where that was made, the read's own event, its context."""
 
     location: int
     write: int
-    write_site: int
+    made_at: Making
     event: int
+    context: int
+
+
+class Making(NamedTuple):
+    """Where a write was made: its place in the source, and the calls by which that was come to."""
+
+    site: int
     context: int
 
 
@@ -236,7 +243,13 @@ class History:
         events, _, _, targets, _ = self._columns
         location, event = int(targets[row]), int(events[row])
         write = self.write_before(location, event)
-        return Seen(location, write, self.write_site(location, write), event, int(self._all_contexts[0][row]))
+        return Seen(location, write, self.made_at(location, write), event, int(self._all_contexts[0][row]))
+
+    def made_at(self, location: int, write: int) -> Making:
+        """Of a write of a location, or what was there before."""
+        if write == INITIAL:
+            return Making(INITIAL, INITIAL)
+        return Making(self.write_site(location, write), self.context(write))
 
     def context(self, event: int) -> int:
         """By which calls inside of its transaction the code of an access was come to: equal for equal calls."""

@@ -178,15 +178,15 @@ class Rules:
         if tie is Tie.APART:
             return ITERATIONS
         is_untied = tie is Tie.NONE and not unit.is_around_block
-        is_replaced = is_untied and self._is_replaced(turn, unit, first, last)
-        if is_replaced or (is_untied and self._is_tied_elsewhere(turn)):
+        is_emptied = is_untied and self._is_emptied(turn, unit, first)
+        if is_emptied or (is_untied and (self._is_read_back(turn, unit, last) or self._is_tied_elsewhere(turn))):
             tie = Tie.OWN
         reason = self._proof(turn) or self._checked_again(turn, first)
         if (reason is None or reason.level != "note") and self._is_decision_kept(turn, first, last):
             return KEPT
         if reason is None and self._is_validated(turn, unit, first, last):
             return VALIDATED
-        return reason or self._doubt(turn, unit, tie, is_replaced=is_replaced)
+        return reason or self._doubt(turn, unit, tie, is_emptied=is_emptied)
 
     def _advanced(self, turn: Turn, unit: Unit) -> frozenset[int] | None:
         """The loops of the unit that went on to a later iteration between the accesses. None: it is not known."""
@@ -272,7 +272,7 @@ class Rules:
             is_kept(condition, look, write, turn.after.operation, part) for condition in conditions
         )
 
-    def _doubt(self, turn: Turn, unit: Unit, tie: Tie, *, is_replaced: bool) -> Reason | None:
+    def _doubt(self, turn: Turn, unit: Unit, tie: Tie, *, is_emptied: bool) -> Reason | None:
         if tie is Tie.NONE:
             return NO_FLOW
         if tie is Tie.DEEPER:
@@ -294,7 +294,7 @@ class Rules:
             return BALANCED
         if facts.is_taken_and_put_back(turn, unit, self._graphs) or self._is_borrowed(turn):
             return TAKEN
-        if unit.activation.is_iteration and not is_replaced and not self._is_step(turn, unit, tie):
+        if unit.activation.is_iteration and not is_emptied and not self._is_step(turn, unit, tie):
             return ENTRY_LOOP
         is_loose = tie is Tie.OWN and not unit.graph.joins(unit.first, unit.last)
         return LET_IN if is_loose and self._lets_others_in(turn) else None
@@ -363,7 +363,7 @@ class Rules:
         """Whether an iteration is one step.
 
         A value decides in its own code, or goes from one call into another, or decides whether what it was read from is
-        changed.
+        changed; unless the call that reads it has changed that, too, as one that claims it does.
         """
         if tie is not Tie.FLOW:
             return False
@@ -371,7 +371,9 @@ class Rules:
         is_passed = is_update or unit.last in unit.graph.reached(unit.first, explicit=True)
         if not unit.first_inner and not unit.last_inner:
             return is_passed or turn.enters.op == "write"  # a flag may well be looked at twice
-        is_of_one = turn.leaves.target == turn.enters.target and turn.enters.op == "write"
+        location = turn.enters.target
+        is_of_one = turn.enters.op == "write" and turn.leaves.target == location
+        is_of_one = is_of_one and not self._writes_too(turn.leaves, location)
         return turn.leaves.op == "read" and (is_passed or is_of_one) and self._is_given(turn.leaves)
 
     def _is_given(self, step: ShownStep) -> bool:
@@ -400,14 +402,19 @@ class Rules:
             for op, target, site in between.rows()
         )
 
-    def _is_replaced(self, turn: Turn, unit: Unit, first: Local, last: Local) -> bool:
-        """Whether the unit takes what is there and empties it, or writes a value and takes what is there then."""
+    def _is_emptied(self, turn: Turn, unit: Unit, first: Local) -> bool:
+        """Whether the unit takes what is there and empties it."""
         one, other = turn.ends
-        if one.op == "read" and facts.empties(other, self._graphs):
-            is_element = other.operation == "clear" and one.object == other.object
-            return (one.target == other.target or is_element) and self._ties.is_kept(unit, first)
-        is_read_back = one.target == other.target and other.op == "read" and facts.writes_value(one, self._graphs)
-        return is_read_back and self._is_given_away(unit, last, other.target)
+        if one.op != "read" or not facts.empties(other, self._graphs):
+            return False
+        is_element = other.operation == "clear" and one.object == other.object
+        return (one.target == other.target or is_element) and self._ties.is_kept(unit, first)
+
+    def _is_read_back(self, turn: Turn, unit: Unit, last: Local) -> bool:
+        """Whether the unit writes a value and takes what is there then."""
+        one, other = turn.ends
+        is_one = one.target == other.target and other.op == "read" and facts.writes_value(one, self._graphs)
+        return is_one and self._is_given_away(unit, last, other.target)
 
     def _is_given_away(self, unit: Unit, last: Local, location: int) -> bool:
         """Whether the unit returns or stores what it reads last, and not to change the location once more."""

@@ -39,7 +39,7 @@ MOST_FOLLOWING = 256
 
 
 class Seen(NamedTuple):
-    """A read of the run: the location, the write that it saw, where that was made, the read's own event, its context."""
+    """A read of the run: the location, the write that it saw and where that was made, its own event, its context."""
 
     location: int
     write: int

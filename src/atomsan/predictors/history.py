@@ -103,6 +103,7 @@ class History:
         self._following: dict[int, Path] = {}
         self._taken: dict[int, array[int]] = {}
         self._known_writes: dict[int, _Writes] = {}
+        self._looks: dict[tuple[int, int, int, int], list[tuple[int, int]]] = {}
 
     def feed(self, batch: FlatBatch) -> None:
         accesses = np.flatnonzero(batch.op <= Op.WRITE)
@@ -184,6 +185,12 @@ class History:
 
         Or what came of that write: other threads that saw it wrote there again, one after the other.
         """
+        key = location, write, thread, before
+        if key not in self._looks:
+            self._looks[key] = self._found_looks(*key)
+        return self._looks[key]
+
+    def _found_looks(self, location: int, write: int, thread: int, before: int) -> list[tuple[int, int]]:
         rows, targets = self._all_by_location
         mine = rows[np.searchsorted(targets, location) : np.searchsorted(targets, location, side="right")]
         start, end = np.searchsorted(self._columns[0][mine], [write + 1, before])

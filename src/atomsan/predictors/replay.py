@@ -111,6 +111,8 @@ class Replay:
         """Whether a location has what all writes have left, as the structure of a container, and not only the last."""
         self._gives = gives
         """Whether the operation at a site gives what it takes out of a container that it changes."""
+        self._same_ways: dict[tuple[int, int, int, int, bool], bool | None] = {}
+        """What is known already: many interleavings have the same reads in them."""
         self._usual: dict[tuple[int, int, Making, tuple[tuple[int, int], ...]], bool] = {}
 
     def changes(self, torn: Torn, tear: Tear, way: list[State]) -> list[Change]:
@@ -119,8 +121,12 @@ class Replay:
         others = _Side(torn.other, torn.other_unit, (tear.into, tear.out))
         best: list[Change] | None = None
         for start in self._starts(mine.unit, others.unit):
-            found = list(self._replayed(mine, others, way, start))
-            if best is None or weight(found) < weight(best):
+            found: list[Change] = []
+            for change in self._replayed(mine, others, way, start):
+                found.append(change)
+                if best is not None and weight(found) >= weight(best):
+                    break
+            else:
                 best = found
             if not best:
                 break
@@ -222,6 +228,14 @@ class Replay:
 
         `is_other`: what it sees is not what others saw of that write.
         """
+        key = *events, read.site, sees, is_other
+        if key not in self._same_ways:
+            self._same_ways[key] = self._looked_up(read, step, events, sees, is_other=is_other)
+        return self._same_ways[key]
+
+    def _looked_up(
+        self, read: UnitStep, step: UnitStep, events: tuple[int, int], sees: int, *, is_other: bool
+    ) -> bool | None:
         influence = self._influence_on(read, step, events)
         if influence == "none":
             return True

@@ -10,17 +10,21 @@ from pathlib import Path
 
 from atomsan.recorder.log.ring import RingReader
 from atomsan.recorder.log.spool import create_spooled, has_live_writer, open_spooled, spool_directory, spooled
+from forking import forked
 
 
 def test_logs_of_forked_processes(tmp_path: Path) -> None:
     """They are found by name; whether their process lives shows without asking it."""
-    pid = os.fork()
-    if pid == 0:
+
+    def write() -> None:
         written = create_spooled(str(tmp_path), 1)
         os.write(written.definition_file, b'["set", {}]\n')
         time.sleep(60)
+
+    pid = forked(write)
     try:
         while not (found := spooled(str(tmp_path))):
+            assert os.waitpid(pid, os.WNOHANG) == (0, 0), "it has not failed"
             time.sleep(0.001)
         assert [number for number, _ in found] == [pid]
         log = open_spooled(found[0][1])

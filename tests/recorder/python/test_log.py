@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from atomsan.recorder.python import _log
+from forking import exit_code, forked
 from recorder.probing import OPS, Log, draining, function, recording
 
 
@@ -117,12 +118,13 @@ def test_forked_child_does_not_record() -> None:
     with recording() as log:
         store = function(STORE)
         store(thing, 1)
-        child = os.fork()
-        if child == 0:
+
+        def act() -> None:
             store(thing, 100)
             [[] for _ in range(100)]
-            os._exit(0 if not _log.is_recording() else 1)
-        assert os.waitpid(child, 0)[1] == 0
+            assert not _log.is_recording()
+
+        assert exit_code(forked(act)) == 0
         store(thing, 1)
         assert sum(OPS[record.op] == "write" for record in log.read()) == 2
 
@@ -139,20 +141,22 @@ def test_death_of_the_reader_is_noticed() -> None:
     """The reader is the parent of the process: when that changes, nobody reads any more."""
     log = Log(1024)
     attached, outcome = 4000, 4008  # in the head, behind what it holds
-    reader = os.fork()
-    if reader == 0:
+
+    def read() -> None:
         parent = os.getpid()
-        if os.fork() == 0:
+
+        def act() -> None:
             _log.attach(log.memory, log.definitions.append)
             struct.pack_into("<Q", log.memory, attached, 1)
             while os.getppid() == parent:
                 time.sleep(0.001)
             function(STORE)(Thing(), 100_000)
             struct.pack_into("<Q", log.memory, outcome, 1 if _log.is_recording() else 2)
-            os._exit(0)
+
+        forked(act)
         wait_for(log, attached)
-        os._exit(0)
-    os.waitpid(reader, 0)
+
+    assert exit_code(forked(read)) == 0
     assert wait_for(log, outcome) == 2
     assert log.head["lost"] > 0
 

@@ -845,6 +845,13 @@ class Started:
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.communicate()
 
+    def wait_until_idle(self) -> None:
+        """Until it has done with the signals that it was sent: then it gives an interim report."""
+        assert self.process.stderr
+        self.process.send_signal(signal.SIGUSR1)
+        while not self.process.stderr.readline().startswith(b"atomsan: so far"):
+            assert self.process.poll() is None
+
     def ended(self) -> Ran:
         out, err = self.process.communicate(timeout=20)
         return Ran(self.process.returncode, out.decode(), err.decode())
@@ -900,6 +907,42 @@ def test_an_interrupt_reaches_the_program_in_the_foreground_of_a_terminal_once(h
         patience.cancel()
     os.close(terminal)
     os.close(ours)
+
+
+EACH_SIGNAL = """
+import os, signal, time
+count = 0
+def handle(number, frame):
+    global count
+    count += 1
+for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR2):
+    signal.signal(number, handle)
+print("ready", flush=True)
+told = 0
+while not os.path.exists("end"):
+    time.sleep(0.005)
+    if told < count:
+        told = count
+        os.write(1, b"got it\\n")
+print(count)
+"""
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP", "SIGUSR2"])
+def test_signal_to_the_process_group_reaches_the_program_once(name: str) -> None:
+    """It is in the group, too: what is sent to all must not be forwarded, what is sent to `atomsan run` must be."""
+    written(EACH_SIGNAL)
+    with Started("run", "app.py") as started:
+        assert started.process.stdout
+        patience = threading.Timer(20, os.killpg, (started.process.pid, signal.SIGKILL))
+        patience.start()
+        for send in (os.killpg, os.killpg, os.kill, os.killpg, os.kill, os.kill):
+            send(started.process.pid, getattr(signal, name))
+            assert started.process.stdout.readline() == b"got it\n"
+            started.wait_until_idle()
+        written("", "end")
+        assert started.ended()[:2] == (0, "6\n")
+        patience.cancel()
 
 
 def test_an_interim_report_is_given_while_the_program_goes_on() -> None:

@@ -96,6 +96,10 @@ class ProgramRun:
         """From now until `close`, the program gets the signals that this process is sent."""
         self._signals.enter_context(signals_passed_on(self))
 
+    @property
+    def has_started(self) -> bool:
+        return self._process is not None
+
     def request_interim_report(self) -> None:
         """Somebody asks how it goes: `read_until_exit` says so."""
         self._is_asked = True

@@ -75,7 +75,10 @@ def test_a_bundle_can_be_read_after_the_recorder_was_killed(atomsan: Atomsan) ->
     found = stats(atomsan, "t.atomtrace")
     assert found["complete"] is False
     assert found["events"]
-    assert atomsan("check", "t.atomtrace").code == 0
+    ran = atomsan("check", "-q", "t.atomtrace")
+    assert ran.code == 3
+    assert "t.atomtrace: unknown, the recording was cut short" in ran.out
+    assert "t.atomtrace: the recording was cut short" in ran.err
 
 
 def has_events(name: str) -> bool:
@@ -240,9 +243,11 @@ if os.fork() == 0:
     os._exit(0)
 time.sleep(0.3)
 """)
-    ran = atomsan("run", "--follow-fork", "-o", "r.json", "app.py")
-    assert ran.code == 0
+    ran = atomsan("run", "-q", "--follow-fork", "-o", "r.json", "app.py")
+    assert ran.code == 3
     assert "the program ended before this process" in ran.err
+    verdicts = [report["verdict"] for report in json.loads(Path("r.json").read_text())["reports"]]
+    assert verdicts == ["holds", "unknown"]
     written("", "end")
     deadline = time.monotonic() + 10
     while not Path("ended").exists():

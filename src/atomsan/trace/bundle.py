@@ -47,7 +47,7 @@ from atomsan.trace.arrow import (
 from atomsan.trace.arrow_sizes import MARKER, StreamCutError, check_message
 from atomsan.trace.events import Batch
 from atomsan.trace.insertions import INSERTION_ROW, with_insertions
-from atomsan.trace.meta import TraceMeta
+from atomsan.trace.meta import CUT_SHORT, TraceMeta
 from atomsan.trace.regions import was_recorded
 from atomsan.trace.symbols import SYMBOL_KINDS, Symbols
 
@@ -80,6 +80,7 @@ class BundleWriter:
         self._events = 0
         self._meta_text = ""
         self._meta_due = 0.0
+        self._is_finished = False
         self._written = dict.fromkeys(SYMBOL_KINDS, 0)
         self._write_meta(complete=False)
         self._options = options = pa.ipc.IpcWriteOptions(compression="lz4")
@@ -119,6 +120,7 @@ class BundleWriter:
             if stream is not None:
                 stream.close()
         self.close()
+        self._is_finished = True
         self._write_meta(complete=self._meta.complete)
 
     def close(self) -> None:
@@ -134,7 +136,8 @@ class BundleWriter:
 
     def _write_meta(self, *, complete: bool) -> None:
         start = time.monotonic()
-        content = meta_to_json(self._meta, self._symbols, self._events, complete=complete)
+        is_growing = not self._is_finished
+        content = meta_to_json(self._meta, self._symbols, self._events, complete=complete, is_growing=is_growing)
         text = json.dumps(content, indent=1) + "\n"
         if text != self._meta_text:
             # replaced in one step, so that a reader never finds half of it
@@ -158,6 +161,7 @@ class BundleSource:
         self.symbols = Symbols()
         content = _read_meta(directory)
         self.meta = meta_from_json(content, self.symbols, "bundle", str(directory))
+        self.meta.cut = self.meta.missing
         # Of a bundle that is still being written, only what is there now: later events may use symbols not read here.
         self._events_size = None if self.meta.complete else _size(directory / EVENTS)
         # before the symbols, which know what these use
@@ -176,8 +180,9 @@ class BundleSource:
             given += len(batch)
         if self.meta.events is not None and given < self.meta.events and not self._is_cut:
             self._warn(f"{EVENTS} is cut: {given} of {self.meta.events} events are there")
-        if not self.meta.complete and not self._is_cut:
-            self._warn(f"the recording was cut short: {given} events are there")
+        if not self._is_cut and self.meta.cut == CUT_SHORT:
+            self.meta.cut = f"{CUT_SHORT}: {given} events are there"
+            self._warn(self.meta.cut)
 
     def _stored_batches(self) -> Iterator[Batch]:
         given = 0
@@ -216,6 +221,7 @@ class BundleSource:
         """Something is missing at the end of a file."""
         self._is_cut = True
         self.meta.complete = False
+        self.meta.cut = self.meta.cut or text
         self.meta.warnings.append(text)
 
     def _record_batches(self, name: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:

@@ -27,6 +27,10 @@ RECORD_BYTES = 32
 # program that logs without end and its reader are about as fast as each other, and with 8 MB both lost a tenth of it.
 RING_BYTES = 32 << 20
 
+# For so many seconds the program waits for a reader that takes nothing, because it was stopped or hangs. Then it goes
+# on without being recorded: it must not hang on account of its recorder.
+PATIENCE = 60.0
+
 # Where the descriptors that two processes share are put.
 HIGH_DESCRIPTOR = 200
 
@@ -37,7 +41,9 @@ def create_ring(size: int = RING_BYTES, *, shared: bool = True) -> tuple[mmap.mm
     """A ring of about `size` bytes, and the descriptor that another process can map it by (-1 if not `shared`)."""
     descriptor = shared_file("atomsan-ring") if shared else -1
     try:
-        return map_shared_ring(descriptor, capacity_of(size)), descriptor
+        memory = map_shared_ring(descriptor, capacity_of(size))
+        RingHead(memory).patience = round(PATIENCE * 1000)
+        return memory, descriptor
     except BaseException:
         if shared:
             os.close(descriptor)
@@ -172,7 +178,18 @@ class RingReader:
 
     @property
     def lost(self) -> int:
+        """Not 0: the program has logged nothing more, because this reader took nothing for so long as it waits."""
         return self._head.lost
+
+    @property
+    def unfollowed(self) -> int:
+        """How many processes that the program forked were to be recorded, and could not be."""
+        return self._head.unfollowed
+
+    @property
+    def patience(self) -> float:
+        """For how many seconds the program waits for its reader."""
+        return self._head.patience / 1000
 
     @property
     def unsent(self) -> int:

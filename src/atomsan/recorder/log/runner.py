@@ -135,11 +135,11 @@ class ProgramRun:
             yield was_asked
         # signals are ours from now on: Ctrl-C ends the check
         self.close()
-        recording.finish(complete=self.outcome.stopped is None)
+        if self.outcome.stopped is not None:
+            recording.cut_short(self.outcome.stopped)
+        recording.finish()
         recording.meta.seconds = self.outcome.seconds
         recording.meta.warnings += recording.warnings
-        if self.outcome.stopped:
-            recording.meta.warnings.append(self.outcome.stopped)
 
     def _pump(self, recording: Recording) -> bool:
         """Read what the program has logged so far. False: it has ended, and all of it was read."""

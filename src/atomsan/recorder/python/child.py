@@ -76,17 +76,20 @@ class Sender:
 
 def follow_forks(session: Session, definitions: Sender, spool: str) -> None:
     """From now on, a process that the program forks writes a log of its own, into the directory `spool`."""
-    from atomsan.recorder.log.spool import create_spooled
+    from atomsan.recorder.log.spool import create_spooled, lock_of_reader
 
     def in_child() -> None:
         try:
             log = create_spooled(spool)
+            if log is None:
+                return  # nobody would read it
             definitions.continue_with(log.definition_file)
-            session.continue_with(_log.map_ring(log.ring_file, len(log.memory)))
+            session.continue_with(_log.map_ring(log.ring_file, len(log.memory)), lock_of_reader(spool))
             os.close(log.ring_file)
             log.memory.close()
         except Exception:
-            pass  # then it is not recorded: a defect of ours must not be the program's
+            # then it is not recorded: a defect of ours, or memory that is full, must not be the program's
+            _log.note_unfollowed()
 
     os.register_at_fork(after_in_child=in_child)
 

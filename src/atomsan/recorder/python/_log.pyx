@@ -83,6 +83,16 @@ cdef extern from *:
         return found.inode != 0 && found.inode == known.inode && found.device == known.device;
     }
 
+    /* The small numbers are the program's, and it may count on getting them in turn. */
+    static int open_high(const char *path) {
+        int high, descriptor = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
+        if (descriptor < 0) return -1;
+        high = fcntl(descriptor, F_DUPFD_CLOEXEC, 200);
+        if (high < 0) return descriptor;
+        close(descriptor);
+        return high;
+    }
+
     /* From now on, each write goes to the end of the file: where the position stands is all the same. */
     static void write_to_end(int descriptor) {
         int flags = fcntl(descriptor, F_GETFL);
@@ -113,6 +123,7 @@ cdef extern from *:
         pass
     FileIdentity identity_of(int descriptor)
     bint is_file(int descriptor, FileIdentity known)
+    int open_high(const char *path)
     void write_to_end(int descriptor)
     size_t write_all(int descriptor, const char *bytes, size_t count)
     ctypedef void (*destructor)(PyObject *) noexcept
@@ -386,17 +397,19 @@ cdef class LineFile:
     A line is written with the GIL held: what is in the file is whole lines whenever another thread runs or forks. (The
     files of `memfd_create` have no lock of their own on the position: of two threads that write at once, one writes over
     what the other has written.) The program may close descriptors that it knows nothing of, and get the same number for
-    a file of its own: what is written goes to our file or nowhere. A process that was forked does not write: what it
-    defines are numbers of its own.
+    a file of its own: what is written goes to our file, which is opened again by `path` if need be, or nowhere. A process
+    that was forked does not write: what it defines are numbers of its own.
     """
 
     cdef int descriptor
+    cdef bytes path
     cdef int process
     cdef FileIdentity identity
     cdef readonly uint64_t length
     """How many bytes were written."""
 
-    def __cinit__(self, int descriptor):
+    def __cinit__(self, int descriptor, str path=None):
+        self.path = None if path is None else encode_path(path)
         self.use(descriptor, 0)
 
     cdef void use(self, int descriptor, uint64_t length):
@@ -406,8 +419,15 @@ cdef class LineFile:
 
     def append(self, bytes line):
         cdef size_t written = 0
+        cdef int again
         if getpid() != self.process:
             return
+        if self.path is not None and not is_file(self.descriptor, self.identity):
+            again = open_high(self.path)
+            if is_file(again, self.identity):
+                self.descriptor = again
+            elif again >= 0:
+                close_file(again)
         if is_file(self.descriptor, self.identity):
             written = write_all(self.descriptor, line, len(line))
             self.length += written
@@ -420,6 +440,7 @@ cdef class LineFile:
         if is_file(self.descriptor, self.identity):
             known = read_at(self.descriptor, self.length, 0)
             close_file(self.descriptor)
+        self.path = None
         self.use(descriptor, 0)
         self.append(known)
 

@@ -9,13 +9,16 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from atomsan import load
 from atomsan.recorder.log import spool
 from atomsan.recorder.log.spool import has_reader
+from atomsan.trace.events import Op
 from cli.running import Atomsan, environment
 from cli.test_run import Started, written
 
@@ -139,3 +142,66 @@ def test_process_that_cannot_be_recorded_is_counted(has_room: bool, memory: Path
     )
     said = "processes that the program forked were not recorded, for lack of room: 1"
     assert (said in ran.stderr) == (not has_room)
+
+
+# --- definitions ---------------------------------------------------------------------------------------------------
+
+MEETING = """
+import atomsan, sys, threading
+THREADS, ROUNDS = 8, 60
+sys.setswitchinterval(1e-5)
+barrier = threading.Barrier(THREADS)
+shared = {}
+made = []
+for n in range(ROUNDS):
+    names = {}
+    exec(f'''
+class Made{n}: pass
+thing = Made{n}()
+thing.field{n} = 0
+def use():
+    thing.field{n} += 1
+    global count{n}
+    count{n} = 1
+''', names)
+    made.append((names["use"], f"key {n}", f"region {n}"))
+
+def work():
+    for use, key, region in made:
+        barrier.wait()
+        with atomsan.atomic(region):
+            use()
+            shared[key] = 1
+
+threads = [threading.Thread(target=work) for _ in range(THREADS)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+"""
+
+
+@pytest.mark.parametrize("noise", [[], ["--noise", "--seed", "3"]])
+def test_what_threads_meet_for_the_first_time_at_once_is_known_to_all_of_them(
+    noise: list[str], atomsan: Atomsan
+) -> None:
+    """Classes, fields, globals, keys, regions and modules: eight threads come to each of them at the same moment."""
+    written(MEETING)
+    ran = atomsan("record", *noise, "-o", "t.atomtrace", "app.py")
+    assert (ran.code, ran.err.count("\n")) == (0, 1), ran.err
+    trace = load("t.atomtrace")
+    assert trace.meta.missing is None
+    locations, regions = trace.symbols.locations, trace.symbols.regions
+    by_location: Counter[str] = Counter()
+    by_region: Counter[str] = Counter()
+    for batch in trace.batches():
+        for _, op, target, _ in batch.rows():
+            if op == Op.WRITE:
+                by_location[locations[target].partition(" (")[0]] += 1
+            elif op == Op.BEGIN:
+                by_region[regions[target]] += 1
+    for n in range(60):
+        # the first write of a field is that of the main thread
+        wanted = {f"Made{n}.field{n}": 9, f"shared['key {n}']": 8}
+        assert {name: by_location[name] for name in wanted} == wanted
+        assert by_region[f"region {n}"] == 8
+    unknown = [name for name in (*locations, *regions) if "?" in name or "0x" in name]
+    assert unknown == []

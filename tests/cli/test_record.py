@@ -195,6 +195,7 @@ import mine
 os.write(write, b"x")
 os.waitpid(pid, 0)
 mine.f()
+os._exit(0)  # what dies soon is not in the trace
 """)
     ran = atomsan("record", "-o", "t.std", "app.py")
     assert ran.code == 0, ran.err

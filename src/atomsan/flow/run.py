@@ -228,7 +228,9 @@ def recorded(
 
             recording = run.recording()
             forked = ForkedProcesses(launch, limits, spool, path, force=force)
-            with Tape(recording.symbols, recording.meta, path, force=force, room=room) as tape, forked:
+            stop = recording.cut_short
+            tape = Tape(recording.symbols, recording.meta, path, force=force, room=room, on_full=stop)
+            with tape, forked:
                 recording.start(tape)
                 for is_asked in run.read_until_exit(recording):
                     forked.read()

@@ -152,11 +152,13 @@ class BundleWriter:
 class BundleSource:
     """The batches of a bundle; of one that was cut short, those before the cut.
 
-    The process that wrote the bundle can pass its `symbols`, which are then not read again.
+    The process that wrote the bundle can pass its `symbols`, which are then not read again, and the `owner` of the
+    directory, who removes it when nobody needs it any more.
     """
 
-    def __init__(self, directory: Path, symbols: Symbols | None = None) -> None:
+    def __init__(self, directory: Path, symbols: Symbols | None = None, *, owner: object = None) -> None:
         self._directory = directory
+        self._owner = owner
         self._is_cut = False
         self.symbols = Symbols()
         content = _read_meta(directory)
@@ -203,7 +205,7 @@ class BundleSource:
         return found
 
     def place(self, event: int) -> Place:
-        return Place(str(self._directory), None, event)
+        return Place(self.meta.source, None, event)
 
     def _read_table(self, kind: SymbolKind) -> None:
         name = f"{stored_name(kind)}.arrows"

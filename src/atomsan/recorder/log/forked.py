@@ -79,7 +79,7 @@ class ForkedProcesses:
         except (OSError, ValueError):
             return  # it has ended before it began, or has spoiled its log
         where = None if self._path is None else _beside(self._path, process, force=self._force)
-        tape = Tape(recording.symbols, recording.meta, where, force=self._force)
+        tape = Tape(recording.symbols, recording.meta, where, force=self._force, on_full=recording.cut_short)
         recording.start(tape)
         self._running.append((recording, log, ForkedTape(process, tape, where)))
 

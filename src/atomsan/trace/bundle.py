@@ -279,7 +279,9 @@ class BundleSource:
                 return
             except InputError as error:
                 raise InputError(f"batch {number} is damaged: {error.message}", source=source) from error
-            except (pa.ArrowException, OSError, ValueError, MemoryError, KeyError) as error:
+            except MemoryError as error:
+                raise InputError(f"not enough memory for batch {number}: {first_line(error)}", source=source) from error
+            except (pa.ArrowException, OSError, ValueError, KeyError) as error:
                 if _is_at_end(file):
                     self._warn(f"{name} is cut inside batch {number}; the batches before it were read")
                     return

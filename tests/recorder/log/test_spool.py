@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import struct
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from atomsan.recorder.log import ring as rings
 from atomsan.recorder.log import spool as spools
 from atomsan.recorder.log.ring import RingReader
 from atomsan.recorder.log.spool import (
@@ -110,3 +112,35 @@ def test_only_orphans_are_removed(tmp_path: Path) -> None:
     before = sorted(path.name for path in tmp_path.rglob("*"))
     remove_orphans(str(tmp_path))
     assert sorted(path.name for path in tmp_path.rglob("*")) == before
+
+
+def full_above(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file system in which files may have so many bytes."""
+
+    def allocate(descriptor: int, start: int, size: int) -> None:
+        if start + size > most:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(rings, "PLENTY", 1 << 62)
+    monkeypatch.setattr(os, "posix_fallocate", allocate)
+
+
+@pytest.mark.parametrize(("most", "records"), [(1 << 20, 16384), (1 << 19, 4096), (1 << 16, 1024)])
+def test_ring_is_as_large_as_there_is_room_for(most: int, records: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To write to memory for which there is none would end the process."""
+    full_above(most, monkeypatch)
+    with spool_directory(True) as directory:
+        assert directory is not None
+        written = create_spooled(directory, 1 << 19)
+        assert written is not None
+        assert RingReader(written.memory).capacity == records
+        written.close()
+
+
+def test_log_for_which_there_is_no_room_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    full_above(0, monkeypatch)
+    with spool_directory(True) as directory:
+        assert directory is not None
+        with pytest.raises(OSError, match="No space left"):
+            create_spooled(directory, 1 << 19)
+        assert os.listdir(directory) == ["reader"]

@@ -31,6 +31,10 @@ RING_BYTES = 32 << 20
 # on without being recorded: it must not hang on account of its recorder.
 PATIENCE = 60.0
 
+# Where there is less room than this in a file system, that of a ring is taken when it is made: a program that writes to
+# memory for which there is none is killed.
+PLENTY = 1 << 30
+
 # Where the descriptors that two processes share are put.
 HIGH_DESCRIPTOR = 200
 
@@ -55,9 +59,18 @@ def map_shared_ring(descriptor: int, capacity: int) -> mmap.mmap:
     whole = HEAD_BYTES + capacity * RECORD_BYTES
     if descriptor >= 0:
         os.ftruncate(descriptor, whole)
+        _take_room(descriptor, whole)
     memory = mmap.mmap(descriptor, whole)
     _MAGIC_AND_CAPACITY.pack_into(memory, 0, MAGIC, capacity)
     return memory
+
+
+def _take_room(descriptor: int, size: int) -> None:
+    """Raise now if there is no room for a file of this size, if that could be."""
+    room = os.fstatvfs(descriptor)
+    is_limited = room.f_blocks > 0  # files of memfd_create are not
+    if is_limited and room.f_bavail * room.f_frsize < PLENTY and hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(descriptor, 0, size)
 
 
 def capacity_of(size: int) -> int:

@@ -36,9 +36,24 @@ def create_spooled(directory: str, ring_bytes: int = RING_BYTES) -> SharedLog | 
     definition_file = _new_file(name + _DEFINITIONS_SUFFIX)
     fcntl.lockf(definition_file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     ring_file = _new_file(name + ".new")
-    memory = map_shared_ring(ring_file, capacity_of(ring_bytes))
+    try:
+        memory = _largest_ring(ring_file, ring_bytes)
+    except OSError:
+        for file, suffix in ((definition_file, _DEFINITIONS_SUFFIX), (ring_file, ".new")):
+            os.unlink(name + suffix)
+            os.close(file)
+        raise
     os.rename(name + ".new", name + _RING_SUFFIX)
     return SharedLog(memory, ring_file, definition_file)
+
+
+def _largest_ring(file: int, ring_bytes: int) -> mmap.mmap:
+    """A ring of this size, or of a smaller one for which there is room: containers have little shared memory."""
+    for size in (ring_bytes, ring_bytes // 4):
+        with suppress(OSError):
+            return map_shared_ring(file, capacity_of(size))
+        os.ftruncate(file, 0)
+    return map_shared_ring(file, capacity_of(ring_bytes // 16))
 
 
 def open_spooled(path: str) -> SharedLog:

@@ -99,7 +99,7 @@ class Recording:
         self._names = self._new_names()
         self._closed = False
         self._lost = self._unsent = self._unfollowed = 0
-        self._patience = self._ring.patience
+        self._patience = 0.0
         self._cut: str | None = None
 
     def start(self, sink: LiveSink) -> None:
@@ -204,7 +204,7 @@ class Recording:
             self.cut_short(CUT_SHORT)
         self.end()
         self._closed, self._lost, self._unsent = self._ring.closed, self._ring.lost, self._ring.unsent
-        self._unfollowed = self._ring.unfollowed
+        self._unfollowed, self._patience = self._ring.unfollowed, self._ring.patience
         self._ring = None
         if self._log is not None:
             self._log.close()
@@ -223,7 +223,8 @@ class Recording:
         if self.is_full:
             found.append(self._limits.full_message)
         if lost:
-            found.append(LOST.format(seconds=self._patience))
+            patience = self._patience if self._ring is None else self._ring.patience
+            found.append(LOST.format(seconds=patience))
         if damaged:
             found.append(f"{damaged} definitions could not be read")
         if unsent:

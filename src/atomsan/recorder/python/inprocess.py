@@ -113,9 +113,12 @@ class InProcess:
                 try:
                     self._raise_reader_error()
                     self._recording.end()
+                    tape.finish()
+                except BaseException:
+                    tape.close()
+                    raise
                 finally:
                     self._recording.detach()
-                tape.finish()
 
     def _read(self) -> None:
         while not self._is_over.wait(READ_INTERVAL):

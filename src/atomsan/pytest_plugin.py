@@ -162,6 +162,8 @@ class RunResult(TypedDict):
     findings: int
     is_cut_short: bool
     """Whether there was no time to look at all other interleavings."""
+    missing: str
+    """Why events of it are missing; empty if none are."""
     document: str
     """Its report, as the report file will have it; empty if there is no report file."""
 
@@ -370,6 +372,7 @@ class Plugin:
             "events": report.trace.events,
             "findings": len(self._failing(report)),
             "is_cut_short": report.prediction is not None and not report.prediction.is_complete,
+            "missing": report.cut or "",
             "document": self._rendered(report, self._report_file.format) if self._report_file else "",
         }
         item.__dict__.setdefault(RESULTS, []).append(result)
@@ -467,6 +470,9 @@ class Plugin:
                 " more time is given by --atomsan-predict-seconds",
                 yellow=True,
             )
+        for why in dict.fromkeys(result["missing"] for result in self._all_results if result["missing"]):
+            tests = {result["test"] for result in self._all_results if result["missing"] == why}
+            say(f"warning: events of {counted(len(tests), 'test')} are missing: {why}", yellow=True)
         for file, why in self._not_watched.items():
             say(f"not watched: {file}: {why}")
         for warning in self._unmatched[0] if self._unmatched else ():

@@ -45,6 +45,7 @@ from atomsan.trace.arrow import (
     table_schema,
 )
 from atomsan.trace.arrow_sizes import MARKER, StreamCutError, check_message
+from atomsan.trace.bundle_files import EVENTS, INSERTIONS, META, META_PARTIAL
 from atomsan.trace.events import Batch
 from atomsan.trace.insertions import INSERTION_ROW, with_insertions
 from atomsan.trace.meta import TraceMeta
@@ -53,10 +54,6 @@ from atomsan.trace.symbols import SYMBOL_KINDS, Symbols
 
 if TYPE_CHECKING:
     from atomsan.trace.events import SymbolKind
-
-EVENTS = "events.arrows"
-INSERTIONS = "insertions.arrows"
-META = "meta.json"
 
 # The metadata can be large (`holders`). Then it is not written again before this many times the time that writing it
 # took, so that a recording spends only a small part of its time on it.
@@ -138,7 +135,7 @@ class BundleWriter:
         text = json.dumps(content, indent=1) + "\n"
         if text != self._meta_text:
             # replaced in one step, so that a reader never finds half of it
-            partial = self._directory / f".{META}.partial"
+            partial = self._directory / META_PARTIAL
             partial.write_text(text)
             os.replace(partial, self._directory / META)
             self._meta_text = text

@@ -12,7 +12,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -21,6 +21,7 @@ from atomsan.trace.events import Batch
 from atomsan.trace.formats import COMPRESSIONS
 from atomsan.trace.output_paths import (
     STANDARD_OUTPUT,
+    ClaimedOutput,
     check_output,
     is_device,
     output_errors,
@@ -30,25 +31,28 @@ from atomsan.trace.output_paths import (
 from atomsan.trace.trace import Trace
 from atomsan.types import EventSink, EventSource
 
-
 def write_trace(
     source: EventSource,
     path: str | os.PathLike[str],
     *,
     format: str | None = None,
     force: bool = False,
+    claimed: ClaimedOutput | None = None,
     on_batch: Callable[[Batch], None] = lambda batch: None,
 ) -> None:
-    """Write all events of a source. `path` may be `-` for standard output; `on_batch` is called after each batch."""
+    """Write all events of a source. `path` may be `-` for standard output; `on_batch` is called after each batch.
+
+    `claimed` is the output if the caller has it for itself already.
+    """
     format = output_format(path, format)
     name = os.fspath(path)
-    with output_errors(name):
+    with output_errors(name), nullcontext() if claimed else ClaimedOutput(path, force=force):
         if format == "csv" and not isinstance(source, Trace):
             # Each thread is a column of CSV, so all threads must be known before the first line.
             with _spooled(source, name, on_batch) as spool:
-                _write_batches(spool, name, format, force=force)
+                _write_batches(spool, name, format)
         else:
-            _write_batches(source, name, format, force=force, on_batch=on_batch)
+            _write_batches(source, name, format, on_batch=on_batch)
 
 
 def _write_batches(
@@ -56,10 +60,9 @@ def _write_batches(
     name: str,
     format: str,
     *,
-    force: bool = False,
     on_batch: Callable[[Batch], None] = lambda batch: None,
 ) -> None:
-    with _open_writer(name, format, source, force=force) as writer:
+    with _open_writer(name, format, source) as writer:
         for batch in source.batches():
             writer.write(batch)
             on_batch(batch)
@@ -75,7 +78,7 @@ def write_file(path: str | os.PathLike[str], content: bytes, *, force: bool = Fa
 
 
 @contextmanager
-def _open_writer(name: str, format: str, source: EventSource, *, force: bool) -> Iterator[EventSink]:
+def _open_writer(name: str, format: str, source: EventSource) -> Iterator[EventSink]:
     """A writer whose output gets its name if the block succeeds, and is removed otherwise."""
     if name == STANDARD_OUTPUT:
         if format in ("bundle", "parquet"):
@@ -85,7 +88,6 @@ def _open_writer(name: str, format: str, source: EventSource, *, force: bool) ->
         yield _text_writer(sys.stdout.buffer, format, source)
         sys.stdout.buffer.flush()
         return
-    check_output(name, force=force)
     if format == "bundle":
         with _temporary_directory(Path(name)) as directory:
             yield from _bundle_writer(directory, source)

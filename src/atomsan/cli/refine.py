@@ -41,6 +41,7 @@ def refine(
     """
     from atomsan.flow.refine import refine as refined
     from atomsan.source.spec import reasons_in
+    from atomsan.trace.monitor import INTERRUPTED, OUT_OF_MEMORY, OUT_OF_TIME
     from atomsan.trace.writing import write_file
 
     if output is None:
@@ -70,7 +71,7 @@ def refine(
             say(f"left: {text}")
     if result.stopped:
         say(f"stopped by {result.stopped}" if result.stopped.startswith("the ") else result.stopped)
-    return Exit.INTERRUPTED if result.stopped in ("interrupted", "out of time") else Exit.FINE
+    return Exit.INTERRUPTED if result.stopped in (INTERRUPTED, OUT_OF_TIME, OUT_OF_MEMORY) else Exit.FINE
 
 
 def _check_output(path: str) -> None:

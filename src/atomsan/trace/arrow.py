@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import platform
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -41,6 +43,26 @@ _ARROW = {str: pa.utf8(), int: pa.uint32()}
 
 # A record batch of names stays far below the 2 GiB that 32-bit offsets can reach.
 _SYMBOLS_A_BATCH = 1 << 20
+
+
+def output_file(path: Path) -> pa.NativeFile:
+    """A new file."""
+    return pa.OSFile(str(path), "wb") if _is_utf8(path) else pa.PythonFile(path.open("wb"), "w")
+
+
+def input_file(path: Path, opened: io.FileIO | None = None) -> pa.NativeFile:
+    """A file, which may be `opened`. Arrow's own files are faster than Python's, but take names in UTF-8 only."""
+    if _is_utf8(path):
+        return pa.OSFile(str(path), "rb")
+    return pa.PythonFile(io.BufferedReader(opened) if opened else path.open("rb"), "r")
+
+
+def _is_utf8(path: Path) -> bool:
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def stored_name(kind: SymbolKind) -> str:

@@ -224,7 +224,7 @@ def _open_roadrunner(data: ByteInput, batch_events: int) -> EventSource:
 def _open_parquet(data: ByteInput, batch_events: int) -> EventSource:
     from atomsan.trace.parquet import ParquetSource
 
-    if data.path is None:
+    if data.path is None or data.size is None:  # no file has a size that is not known
         raise InputError("a Parquet archive is read from a file, not from a stream", source=data.name)
     data.close()
     return ParquetSource(data.path)

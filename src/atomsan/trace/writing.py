@@ -19,6 +19,7 @@ from typing import BinaryIO
 from atomsan.errors import InputError, OutputError
 from atomsan.trace.events import Batch
 from atomsan.trace.formats import COMPRESSIONS
+from atomsan.trace.output_locks import remove_lock_files
 from atomsan.trace.output_paths import (
     STANDARD_OUTPUT,
     ClaimedOutput,
@@ -30,6 +31,10 @@ from atomsan.trace.output_paths import (
 )
 from atomsan.trace.trace import Trace
 from atomsan.types import EventSink, EventSource
+
+# Temporary files and directories of outputs that are being written.
+_partial_outputs: set[Path] = set()
+
 
 def write_trace(
     source: EventSource,
@@ -136,9 +141,24 @@ def _spooled(source: EventSource, name: str, on_batch: Callable[[Batch], None]) 
 
     beside = Path(name).parent if name != STANDARD_OUTPUT else None
     with tempfile.TemporaryDirectory(prefix=".atomsan-", dir=beside) as directory:
-        bundle = Path(directory) / "spool.atomtrace"
-        _write_batches(source, str(bundle), "bundle", on_batch=on_batch)
-        yield BundleSource(bundle)
+        _partial_outputs.add(Path(directory))
+        try:
+            bundle = Path(directory) / "spool.atomtrace"
+            _write_batches(source, str(bundle), "bundle", on_batch=on_batch)
+            yield BundleSource(bundle)
+        finally:
+            _partial_outputs.discard(Path(directory))
+
+
+def remove_partial_outputs() -> None:
+    """For a process that ends at once: leave nothing behind that is not complete."""
+    remove_lock_files()
+    for path in tuple(_partial_outputs):
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            with suppress(OSError):
+                os.unlink(path)
 
 
 def _permissions(mode: int) -> int:
@@ -156,6 +176,7 @@ def _temporary_file(path: Path) -> Iterator[Path]:
         return
     handle, partial = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".partial", dir=path.parent)
     os.close(handle)
+    _partial_outputs.add(Path(partial))
     try:
         yield Path(partial)
         os.chmod(partial, _permissions(0o666))
@@ -164,12 +185,15 @@ def _temporary_file(path: Path) -> Iterator[Path]:
         with suppress(OSError):
             os.unlink(partial)
         raise
+    finally:
+        _partial_outputs.discard(Path(partial))
 
 
 @contextmanager
 def _temporary_directory(path: Path) -> Iterator[Path]:
     """A temporary directory that becomes `path` if the block succeeds."""
     partial = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".partial", dir=path.parent))
+    _partial_outputs.add(partial)
     try:
         yield partial
         os.chmod(partial, _permissions(0o777))
@@ -179,6 +203,8 @@ def _temporary_directory(path: Path) -> Iterator[Path]:
     except BaseException:
         shutil.rmtree(partial, ignore_errors=True)
         raise
+    finally:
+        _partial_outputs.discard(partial)
 
 
 @contextmanager

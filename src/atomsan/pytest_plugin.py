@@ -17,6 +17,7 @@ from __future__ import annotations
 import argparse
 import ast
 import os
+import shlex
 import signal
 import threading
 import time
@@ -212,6 +213,7 @@ class Plugin:
             self._values = values = _resolved(config, options)
             self._specification = specification(values["spec"], values["atomic"], values["not_atomic"])
             self._follow = hops(self._specification.sets)
+            _check_who_names_the_report(config, options.atomsan_report)
             self._report_file = _report_file(options.atomsan_report)
         except AtomSanError as error:
             raise pytest.UsageError(f"AtomSan: {error}") from error
@@ -490,6 +492,18 @@ def _resolved(config: pytest.Config, options: argparse.Namespace) -> dict[str, A
         raise InputError("repeat must be at least 1")
     check_positive("predict-seconds", values["predict_seconds"])
     return values
+
+
+def _check_who_names_the_report(config: pytest.Config, name: str | None) -> None:
+    """Refuse a report that the settings of pytest name (`addopts`): they can come with a stranger's code."""
+    from atomsan.errors import InputError
+
+    # a worker of pytest-xdist gets the options of the controller, which has looked
+    if name is None or "PYTEST_XDIST_WORKER" in os.environ:
+        return
+    given = [*map(str, config.invocation_params.args), *shlex.split(os.environ.get("PYTEST_ADDOPTS", ""))]
+    if not any(word.partition("=")[0] == "--atomsan-report" for word in given):
+        raise InputError("--atomsan-report is for the command line only: what is written is not for a file to say")
 
 
 def _report_file(name: str | None) -> ReportFile | None:

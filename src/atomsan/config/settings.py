@@ -6,6 +6,7 @@ ignores the options that it does not have. Options that name what is written are
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,9 @@ from atomsan.source.toml_files import parse_toml, read_bytes
 
 # A file can come with a stranger's code: it neither names what is written, nor allows that something is replaced.
 _NAMING_OUTPUTS = frozenset({"output", "keep", "truth", "force"})
+
+# Nor does it say what those may rely on who call us: the exit code, and how much memory is left to others.
+_RELIED_ON = frozenset({"findings_exit_code", "max_memory"})
 
 
 def resolved(verb: str, given: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
@@ -56,14 +60,19 @@ class Settings:
         if not option.in_file or option.name not in self._values:
             return list(option.default) if option.repeated else option.default
         try:
-            return option.from_file(self._values[option.name])
+            value = option.from_file(self._values[option.name])
         except ValueError as error:
             raise self._error(option.name, str(error)) from None
+        if option.metavar == "FILE" and os.path.exists(value) and not os.path.isfile(value):
+            raise self._error(option.name, "must name a file: a pipe or a device would never end")
+        return value
 
     def _check(self, key: str, value: Any) -> None:
         rows = [option for option in OPTIONS if option.name == key and option.in_file]
         if not rows and key in _NAMING_OUTPUTS:
             raise self._error(key, "is for the command line only: what is written is not for a file to say")
+        if not rows and key in _RELIED_ON:
+            raise self._error(key, "is for the command line only: who calls atomsan relies on it")
         if not rows:
             import difflib
 

@@ -455,12 +455,16 @@ class Plugin:
     def pytest_terminal_summary(self, terminalreporter: Any, config: pytest.Config) -> None:
         if config.option.collectonly:
             return
+        from atomsan.errors import printable
         from atomsan.reports.numerals import counted
 
         tests = {result["test"] for result in self._all_results}
         failing = {result["test"] for result in self._all_results if result["findings"]}
         events = sum(result["events"] for result in self._all_results)
-        say = terminalreporter.write_line
+
+        def say(text: str, **colors: bool) -> None:
+            terminalreporter.write_line(printable(text), **colors)
+
         terminalreporter.write_sep("-", "AtomSan")
         say(f"{counted(len(tests), 'test')} recorded, {events:,} events, {len(failing)} with atomicity violations")
         if cut_short := {result["test"] for result in self._all_results if result["is_cut_short"]}:
@@ -531,11 +535,13 @@ def _forget_instance(item: pytest.Item) -> None:
 
 def _headline(failing: Sequence[Finding]) -> str:
     """The line for pytest's short summary."""
+    from atomsan.errors import printable
+
     first = failing[0]
     causes = len({one.group for one in failing})
     more = f" and {causes - 1} more" if causes > 1 else ""
     sure = "suspected " if first.level == "suspect" else "predicted " if first.status == "predicted" else ""
-    return f"{sure}atomicity violation: {first.pattern} in {first.region or 'a region without a name'}{more}"
+    return printable(f"{sure}atomicity violation: {first.pattern} in {first.region or 'a region without a name'}{more}")
 
 
 def after_assertion_rewriting(config: pytest.Config) -> Callable[[ModuleSpec], Preparation | None]:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sized
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
+from atomsan.errors import printable
 from atomsan.reports.numerals import number
 from atomsan.trace.monitor import Stage
 
@@ -76,12 +77,14 @@ class _Bar:
 
         source, console = self._source, Console(stderr=True)
         if isinstance(source, Stage):
-            columns = (TextColumn(f"{self._title}: {source.title}"), BarColumn(), TimeElapsedColumn())
+            shown = TextColumn(_literal(f"{self._title}: {source.title}"), markup=False)
+            columns = (shown, BarColumn(), TimeElapsedColumn())
             self._shown = bar = Progress(*columns, console=console, transient=True)
             bar.add_task(self._title, total=None)
         else:
             rate_column = TextColumn("{task.fields[rate]}")
-            of_pass = (TextColumn(self._title), BarColumn(), rate_column, TimeRemainingColumn())
+            shown = TextColumn(_literal(self._title), markup=False)
+            of_pass = (shown, BarColumn(), rate_column, TimeRemainingColumn())
             self._shown = bar = Progress(*of_pass, console=console, transient=True)
             task = bar.add_task(self._title, total=None, rate="")
 
@@ -96,6 +99,11 @@ class _Bar:
     def stop(self) -> None:
         if self._shown is not None:
             self._shown.stop()
+
+
+def _literal(title: str) -> str:
+    """A title as the template of a column: the name of a file in it can hold anything."""
+    return printable(title).replace("{", "{{").replace("}", "}}")
 
 
 def _fraction(source: EventSource, events: int) -> float | None:

@@ -97,10 +97,17 @@ def _symbol_record_batch(table: SymbolTable, start: int, stop: int) -> pa.Record
         values = table.columns.get(field, [])[start:stop]
         if any(value is not None for value in values):
             values += [None] * (stop - start - len(values))
-            columns.append(pa.array(values, _ARROW[type_]))
+            columns.append(_array(values, type_))
         else:
             columns.append(pa.nulls(stop - start, _ARROW[type_]))
     return pa.RecordBatch.from_arrays(columns, schema=table_schema(table.kind))
+
+
+def _array(values: list[Any], type_: type) -> pa.Array:
+    try:
+        return pa.array(values, _ARROW[type_])
+    except UnicodeEncodeError:  # who made the trace in Python gave a text that is none in UTF-8
+        return pa.array([one and one.encode(errors="backslashreplace").decode() for one in values], _ARROW[type_])
 
 
 def append_symbols(table: SymbolTable, batch: pa.RecordBatch) -> None:

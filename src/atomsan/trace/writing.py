@@ -14,9 +14,9 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
-from atomsan.errors import InputError, OutputError
+from atomsan.errors import InputError, OutputError, printable
 from atomsan.trace.events import Batch
 from atomsan.trace.formats import COMPRESSIONS
 from atomsan.trace.output_locks import remove_lock_files
@@ -90,8 +90,9 @@ def _open_writer(name: str, format: str, source: EventSource) -> Iterator[EventS
             raise InputError(f"the format {format!r} needs a file, not standard output")
         if sys.stdout is None:
             raise OutputError("standard output is closed")
-        yield _text_writer(sys.stdout.buffer, format, source)
-        sys.stdout.buffer.flush()
+        stream: Any = _Terminal(sys.stdout.buffer) if sys.stdout.isatty() else sys.stdout.buffer
+        yield _text_writer(stream, format, source)
+        stream.flush()
         return
     if format == "bundle":
         with _temporary_directory(Path(name)) as directory:
@@ -102,6 +103,29 @@ def _open_writer(name: str, format: str, source: EventSource) -> Iterator[EventS
     else:
         with _temporary_file(Path(name)) as path, _compressed(path, Path(name).suffix) as stream:
             yield _text_writer(stream, format, source)
+
+
+class _Terminal:
+    """Standard output if it is a terminal: names in a trace can hold anything, also what commands it."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self._rest = b""
+
+    def write(self, piece: bytes) -> int:
+        *lines, self._rest = (self._rest + piece).split(b"\n")
+        for line in lines:
+            self._write(line + b"\n")
+        return len(piece)
+
+    def flush(self) -> None:
+        self._write(self._rest)
+        self._rest = b""
+        self._stream.flush()
+
+    def _write(self, line: bytes) -> None:
+        text = line.removesuffix(b"\n").decode(errors="backslashreplace")
+        self._stream.write(printable(text).encode() + b"\n" * line.endswith(b"\n"))
 
 
 def _bundle_writer(directory: Path, source: EventSource) -> Iterator[EventSink]:

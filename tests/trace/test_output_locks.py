@@ -62,6 +62,14 @@ def test_output_has_one_lock_by_whatever_name_its_directory_goes(
     lock.release()
 
 
+def test_output_with_the_longest_name_is_locked(tmp_path: Path) -> None:
+    name = "ü" * 122 + ".atomtrace"
+    with atomsan.recording(tmp_path / name), pytest.raises(OutputError, match=REFUSED):
+        OutputLock(tmp_path / name)
+    OutputLock(tmp_path / ("a" + name[1:])).release()
+    assert [one.name for one in tmp_path.iterdir()] == [name]
+
+
 def test_lock_of_another_process_is_gone_when_that_is_killed(tmp_path: Path) -> None:
     path = tmp_path / "t.atomtrace"
     with another_process(lambda: OutputLock(path)), pytest.raises(OutputError, match=REFUSED):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import fcntl
 import os
 import threading
+import zlib
 from contextlib import suppress
 from pathlib import Path
 
@@ -18,6 +19,9 @@ from atomsan.errors import OutputError
 # What this process has locked: `fcntl` would give it the lock again. With its number, because a fork has a copy.
 _locked: set[tuple[int, str]] = set()
 _guard = threading.Lock()
+
+# File systems allow names of 255 bytes, and the lock's is longer than that of its output.
+_LONGEST_NAME = 240
 
 _FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 
@@ -29,7 +33,7 @@ class OutputLock:
         path = os.path.abspath(output)
         # one directory can have several names
         path = os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
-        self._path = os.path.join(os.path.dirname(path), f".{os.path.basename(path)}.lock")
+        self._path = os.path.join(os.path.dirname(path), _lock_name(os.path.basename(path)))
         self._owner = os.getpid()
         with _guard:
             if (self._owner, self._path) in _locked:
@@ -50,6 +54,13 @@ class OutputLock:
                 os.close(self._descriptor)
             self._descriptor = -1
             _locked.discard((self._owner, self._path))
+
+
+def _lock_name(name: str) -> str:
+    raw = os.fsencode(name)
+    if len(raw) <= _LONGEST_NAME:
+        return f".{name}.lock"
+    return f".{zlib.crc32(raw):08x}-{os.fsdecode(raw[-100:])}.lock"
 
 
 def remove_lock_files() -> None:

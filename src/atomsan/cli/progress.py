@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from atomsan.types import EventSource
 
 
+# What a timer can be set to on every system, in seconds.
+_LONGEST = 1e9
+
+
 class BatchCounter:
     """Called with each batch that is done. Counts the events, and moves the progress bar if there is one."""
 
@@ -142,7 +146,7 @@ def _alarm(seconds: float, source: OpenedTrace) -> Iterator[None]:
             raise KeyboardInterrupt
 
     before = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    signal.setitimer(signal.ITIMER_REAL, min(seconds, _LONGEST))
     try:
         yield
     finally:

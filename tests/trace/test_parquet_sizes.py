@@ -116,11 +116,18 @@ def test_damaged_header_is_refused(raw: bytes, archive: Path) -> None:
         check_pages(lambda at, count: raw, metadata, EVENT_SCHEMA.names)
 
 
-def test_pipe_is_no_archive(tmp_path: Path) -> None:
-    path = tmp_path / "t.parquet"
-    os.mkfifo(path)
-    writer = threading.Thread(target=lambda: path.write_bytes(b"PAR1" + b"x" * 100))
+@pytest.mark.parametrize("name", ["t.parquet", "t.atomtrace", "PIPE.PARQUET", "t"])
+def test_pipe_is_neither_archive_nor_bundle(name: str, tmp_path: Path) -> None:
+    """Nobody writes to it: it would be waited for."""
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(InputError, match="neither a file nor a directory"):
+        atomsan.load(tmp_path / name, format="parquet" if name == "t" else None)
+
+
+def test_archive_is_not_read_from_a_pipe(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "t")
+    writer = threading.Thread(target=lambda: (tmp_path / "t").write_bytes(b"PAR1" + b"x" * 100))
     writer.start()
     with pytest.raises(InputError, match="is read from a file"):
-        atomsan.load(path)
+        atomsan.load(tmp_path / "t")
     writer.join()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import time
@@ -13,6 +14,7 @@ import pytest
 
 import atomsan
 from atomsan.errors import OutputError
+from atomsan.trace.bundle import BundleWriter
 from atomsan.trace.output_locks import OutputLock
 from atomsan.trace.output_paths import RecordingOutput
 
@@ -144,6 +146,22 @@ def test_recording_locks_its_output_and_lets_it_go(tmp_path: Path) -> None:
     with atomsan.recording(path), pytest.raises(OutputError, match=REFUSED):
         atomsan.parse("T1:r(x)").save(path, force=True)
     atomsan.parse("T1:r(x)").save(path, force=True)
+    assert {one.name for one in tmp_path.iterdir()} == {"t.atomtrace"}
+
+
+@pytest.mark.parametrize("step", ["__init__", "write", "finish"])
+def test_recording_that_could_not_be_written_leaves_no_lock(
+    step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*args: object, **options: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    path = tmp_path / "t.atomtrace"
+    with monkeypatch.context() as patched:
+        patched.setattr(BundleWriter, step, full)
+        with pytest.raises(OutputError, match="No space left"), atomsan.recording(path) as tape:
+            tape.write(next(iter(atomsan.parse("T1:r(x)").batches())))
+    OutputLock(path).release()
     assert {one.name for one in tmp_path.iterdir()} == {"t.atomtrace"}
 
 

@@ -82,7 +82,11 @@ class Tape:
         if self._path is not None:
             self._output = output = output or RecordingOutput(self._path, force=force)
             if output.room is not None:
-                self._start_bundle(output.room)
+                try:
+                    self._start_bundle(output.room)
+                except BaseException:
+                    self._release()
+                    raise
 
     def write(self, batch: Batch) -> None:
         self._pending.append(batch)
@@ -130,14 +134,16 @@ class Tape:
         """Nothing more comes. `meta` is final now."""
         if self._is_finished:
             return
-        self.flush()
-        self._is_finished = True
-        if self._writer is not None:
-            with output_errors(str(self._directory)):
-                self._writer.finish()
-        if self._path is not None and output_format(self._path) != "bundle":
-            write_trace(self.reopened(), self._path, claimed=self._output)
-        self._release()
+        try:
+            self.flush()
+            self._is_finished = True
+            if self._writer is not None:
+                with output_errors(str(self._directory)):
+                    self._writer.finish()
+            if self._path is not None and output_format(self._path) != "bundle":
+                write_trace(self.reopened(), self._path, claimed=self._output)
+        finally:
+            self._release()
 
     def reopened(self) -> EventSource:
         """The events so far, to be checked. Each call gives a new one."""

@@ -108,13 +108,17 @@ class InProcess:
                     yield tape
         finally:
             _log.pause()
-            with self._lock:
-                try:
-                    self._raise_reader_error()
-                    self._recording.end()
-                finally:
-                    self._recording.detach()
-                tape.finish()
+            try:
+                with self._lock:
+                    try:
+                        self._raise_reader_error()
+                        self._recording.end()
+                    finally:
+                        self._recording.detach()
+                    tape.finish()
+            except BaseException:
+                tape.close()  # others may write to its output
+                raise
 
     def _read(self) -> None:
         while not self._is_over.wait(READ_INTERVAL):

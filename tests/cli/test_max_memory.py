@@ -53,6 +53,18 @@ def test_gauge_sees_what_is_taken() -> None:
         del taken
 
 
+@pytest.mark.parametrize(
+    ("status", "size"),
+    [
+        (b"Name:\tx\nVmRSS:\t     90 kB\nRssAnon:\t      50 kB\nRssFile:\t 40 kB\nVmSwap:\t  7 kB\n", 57 << 10),
+        (b"VmSize:\t 1000 kB\nVmRSS:\t     90 kB\n", 90 << 10),
+        (b"Name:\tRssAnon: 9 kB\n", 0),
+    ],
+)
+def test_status_of_every_system_is_read(status: bytes, size: int) -> None:
+    assert memory_watch._in_status(status) == size
+
+
 def test_file_of_settings_cannot_set_it(atomsan: Atomsan) -> None:
     Path("atomsan.toml").write_text("max-memory = '100T'")
     assert_refused(atomsan("stats", "t.std"), "atomsan.toml: 'max-memory' is for the command line only")

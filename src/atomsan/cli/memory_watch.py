@@ -29,7 +29,7 @@ _SHARE = 3 / 4
 _FASTEST = 4 << 30
 _SOONEST, _LATEST = 0.005, 0.1
 
-_OUR_MEMORY = re.compile(rb"^(?:RssAnon|VmSwap):\s+(\d+) kB", re.M)
+_OUR_MEMORY = re.compile(rb"^(RssAnon|VmRSS|VmSwap):\s+(\d+) kB", re.M)
 
 
 def parsed_size(given: str | None) -> int | None:
@@ -119,7 +119,7 @@ class MemoryGauge:
         """In bytes."""
         if self._status < 0:
             return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # in bytes, where there is no such file
-        return 1024 * sum(map(int, _OUR_MEMORY.findall(os.pread(self._status, 1 << 14, 0))))
+        return _in_status(os.pread(self._status, 1 << 14, 0))
 
     def __enter__(self) -> MemoryGauge:
         return self
@@ -127,3 +127,9 @@ class MemoryGauge:
     def __exit__(self, *_: object) -> None:
         if self._status >= 0:
             os.close(self._status)
+
+
+def _in_status(status: bytes) -> int:
+    """The bytes that `/proc/self/status` tells of. Some systems do not tell files in memory from what is ours."""
+    known = {name: 1024 * int(size) for name, size in _OUR_MEMORY.findall(status)}
+    return known.get(b"RssAnon", known.get(b"VmRSS", 0)) + known.get(b"VmSwap", 0)

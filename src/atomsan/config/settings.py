@@ -1,7 +1,8 @@
 """Option values from configuration files: `[tool.atomsan]` of pyproject.toml, or atomsan.toml.
 
 The command line wins over the file, the file over the default. A file has one table of options for all verbs: a verb
-ignores the options that it does not have. Options that name what is written are not among them.
+ignores the options that it does not have. Options that name what is written, or that our caller relies on, are not
+among them: a file can come with a stranger's code.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from atomsan.config.table import OPTIONS, options_of
 from atomsan.errors import InputError
 from atomsan.source.toml_files import parse_toml, read_bytes
 
-# A file can come with a stranger's code: it neither names what is written, nor allows that something is replaced.
+# A file neither names what is written, nor allows that something is replaced.
 _NAMING_OUTPUTS = frozenset({"output", "keep", "truth", "force"})
 
 # Nor does it say what those may rely on who call us: the exit code, and how much memory is left to others.

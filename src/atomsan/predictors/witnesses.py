@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from atomsan.predictors.units import Occurrence, Shape, UnitStep
 
 # So many ways to tear a pair of units apart are looked at, those of accesses that are close together first; of one
-# kind, so many are tried.
+# kind, so many are tried. Before these comes the earliest of each kind among so many accesses that begin a unit.
 MOST_TEARS = 20_000
+MOST_EARLY = 32
 MOST_OF_A_KIND = 8
 SPANS_IN_A_TICK = 1_000
 # So many are kept for the other pairs of their cases.
@@ -202,7 +203,10 @@ def _acting(torn: Torn, stand_in: StandIn | None) -> Acting | None:
 
 
 def _unlike_tears(torn: Torn, tick: Callable[[], None]) -> Iterator[Tear]:
-    """The tears of accesses that are close together first; of those at the same places, not more than are tried."""
+    """The tears of accesses that are close together first; of those at the same places, not more than are tried.
+
+    Of each kind the earliest comes before: the less a thread has read, the less may go another way.
+    """
     grid = torn.grid
     own, others = ([_place(step) for step in steps] for steps in (grid.one, grid.other))
     met: dict[tuple[int, int], frozenset[_Place]] = {}
@@ -214,13 +218,21 @@ def _unlike_tears(torn: Torn, tick: Callable[[], None]) -> Iterator[Tear]:
             met[key] = frozenset(others[at] for at in grid.partners(*key))
         kinds.append(numbers.setdefault((own[at], met[key]), len(numbers)))
     seen: Counter[tuple[int, int, bool]] = Counter()
-    for at, (first, last) in enumerate(grid.spans()):
+    early: dict[tuple[int, int, bool], tuple[int, int]] = {}
+
+    def kind_of(first: int, last: int) -> tuple[int, int, bool]:
+        return kinds[first], kinds[last], grid.one[first].target == grid.one[last].target
+
+    for span in grid.early_spans(MOST_EARLY):
+        early.setdefault(kind_of(*span), span)
+    for at, (first, last) in enumerate(chain(early.values(), grid.spans())):
         if not at % SPANS_IN_A_TICK:
             tick()
         one, other = grid.one[first], grid.one[last]
-        alike = kinds[first], kinds[last], one.target == other.target
-        seen[alike] += 1
-        if seen[alike] <= MOST_OF_A_KIND:
+        alike = kind_of(first, last)
+        is_again = at >= len(early) and early.get(alike) == (first, last)
+        seen[alike] += not is_again
+        if seen[alike] <= MOST_OF_A_KIND and not is_again:
             partners = (grid.partners(step.op, step.target) for step in (one, other))
             for ways_to, ways_from in product(*(_by_place(places, others) for places in partners)):
                 easiest = islice(grid.easiest_ways(ways_to, ways_from), 1)

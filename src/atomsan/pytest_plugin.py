@@ -17,6 +17,7 @@ from __future__ import annotations
 import argparse
 import ast
 import os
+import shlex
 import signal
 import threading
 import time
@@ -214,6 +215,7 @@ class Plugin:
             self._values = values = _resolved(config, options)
             self._specification = specification(values["spec"], values["atomic"], values["not_atomic"])
             self._follow = hops(self._specification.sets)
+            _check_who_names_the_report(config, options.atomsan_report)
             self._report_file = _report_file(options.atomsan_report)
         except AtomSanError as error:
             raise pytest.UsageError(f"AtomSan: {error}") from error
@@ -456,12 +458,16 @@ class Plugin:
     def pytest_terminal_summary(self, terminalreporter: Any, config: pytest.Config) -> None:
         if config.option.collectonly:
             return
+        from atomsan.errors import printable
         from atomsan.reports.numerals import counted
 
         tests = {result["test"] for result in self._all_results}
         failing = {result["test"] for result in self._all_results if result["findings"]}
         events = sum(result["events"] for result in self._all_results)
-        say = terminalreporter.write_line
+
+        def say(text: str, **colors: bool) -> None:
+            terminalreporter.write_line(printable(text), **colors)
+
         terminalreporter.write_sep("-", "AtomSan")
         say(f"{counted(len(tests), 'test')} recorded, {events:,} events, {len(failing)} with atomicity violations")
         if cut_short := {result["test"] for result in self._all_results if result["is_cut_short"]}:
@@ -498,6 +504,18 @@ def _resolved(config: pytest.Config, options: argparse.Namespace) -> dict[str, A
     return values
 
 
+def _check_who_names_the_report(config: pytest.Config, name: str | None) -> None:
+    """Refuse a report that the settings of pytest name (`addopts`): they can come with a stranger's code."""
+    from atomsan.errors import InputError
+
+    # a worker of pytest-xdist gets the options of the controller, which has looked
+    if name is None or "PYTEST_XDIST_WORKER" in os.environ:
+        return
+    given = [*map(str, config.invocation_params.args), *shlex.split(os.environ.get("PYTEST_ADDOPTS", ""))]
+    if not any(word.partition("=")[0] == "--atomsan-report" for word in given):
+        raise InputError("--atomsan-report is for the command line only: what is written is not for a file to say")
+
+
 def _report_file(name: str | None) -> ReportFile | None:
     """The file of `--atomsan-report`, as an absolute path: tests may change the directory."""
     if name is None:
@@ -523,11 +541,13 @@ def _forget_instance(item: pytest.Item) -> None:
 
 def _headline(failing: Sequence[Finding]) -> str:
     """The line for pytest's short summary."""
+    from atomsan.errors import printable
+
     first = failing[0]
     causes = len({one.group for one in failing})
     more = f" and {causes - 1} more" if causes > 1 else ""
     sure = "suspected " if first.level == "suspect" else "predicted " if first.status == "predicted" else ""
-    return f"{sure}atomicity violation: {first.pattern} in {first.region or 'a region without a name'}{more}"
+    return printable(f"{sure}atomicity violation: {first.pattern} in {first.region or 'a region without a name'}{more}")
 
 
 def after_assertion_rewriting(config: pytest.Config) -> Callable[[ModuleSpec], Preparation | None]:

@@ -274,3 +274,49 @@ time.sleep(0.3)
     while not Path("ended").exists():
         assert time.monotonic() < deadline
         time.sleep(0.01)
+
+
+# --- outputs that another process writes, and directories that are no bundles --------------------------------------
+
+
+def test_second_recording_to_one_output_is_refused(atomsan: Atomsan) -> None:
+    written(SERVER)
+    written("print('it ran')", "other.py")
+    Path("t.std").write_text("T1|r(x)|1\n")
+    with Started("record", "-o", "t.atomtrace", "app.py") as started:
+        for command in (
+            ["record", "--force", "-o", "t.atomtrace", "other.py"],
+            ["run", "--force", "--keep", "t.atomtrace", "other.py"],
+            ["convert", "--force", "t.std", "t.atomtrace"],
+        ):
+            ran = atomsan(*command)
+            assert_refused(ran, "t.atomtrace: is being written by another recording or conversion")
+            assert ran.out == "", "the program did not run"
+        started.process.send_signal(signal.SIGTERM)
+        assert started.ended().code == 0
+    assert stats(atomsan, "t.atomtrace")["complete"] is True
+    assert atomsan("convert", "-q", "--force", "t.std", "t.atomtrace").code == 0
+    assert leftovers(Path()) == {"app.py", "other.py", "t.std", "t.atomtrace"}
+
+
+def test_output_of_a_recorder_that_was_killed_can_be_replaced(atomsan: Atomsan) -> None:
+    written(SERVER)
+    written("print('it ran')", "other.py")
+    with Started("record", "-o", "t.atomtrace", "app.py") as started:
+        started.process.kill()
+        started.process.wait()
+        # the program lives on
+        assert atomsan("record", "-q", "--force", "-o", "t.atomtrace", "other.py") == (0, "it ran\n", "")
+        os.killpg(started.process.pid, signal.SIGTERM)
+    assert stats(atomsan, "t.atomtrace")["complete"] is True
+
+
+@pytest.mark.parametrize("verb", [["record", "-o"], ["run", "--keep"]])
+def test_directory_with_files_of_the_user_is_not_replaced(verb: list[str], atomsan: Atomsan) -> None:
+    written("print('it ran')")
+    assert atomsan(*verb[:1], "-q", *verb[1:], "t.atomtrace", "app.py").code == 0
+    written("mine", "t.atomtrace/notes.txt")
+    ran = atomsan(*verb[:1], "--force", *verb[1:], "t.atomtrace", "app.py")
+    assert_refused(ran, "t.atomtrace: a directory that is not a trace bundle (it has notes.txt)")
+    assert ran.out == ""
+    assert Path("t.atomtrace/notes.txt").read_text() == "mine"

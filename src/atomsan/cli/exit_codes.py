@@ -25,7 +25,7 @@ class Exit(IntEnum):
     BAD = 2
     """Bad usage, bad input, or an output that cannot be written."""
     INTERRUPTED = 3
-    """By Ctrl-C, or by the end of the time."""
+    """By Ctrl-C, by the end of the time or at the limit of memory."""
     BUG = 70
     """A bug in AtomSan: EX_SOFTWARE of sysexits.h."""
     PIPE = 141
@@ -42,8 +42,8 @@ def guarded(work: Callable[[], int], *, on_shortage: Callable[[], object] = lamb
         if sys.stdout is not None:
             sys.stdout.flush()
         return code
-    except KeyboardInterrupt:
-        say("interrupted")
+    except KeyboardInterrupt as error:
+        say(str(error) or "interrupted")
         code = Exit.INTERRUPTED
     except AtomSanError as error:
         say(str(error))

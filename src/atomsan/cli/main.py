@@ -95,7 +95,12 @@ def call(verb: str, given: Mapping[str, Any]) -> int:
         values[name] = list(given[name] or ()) if argument.repeated else given[name]
     values |= resolved(verb, {name: given[name] for name in options_of(verb)}, find_settings())
     function = function_of(verb)
-    return function(**grouped(function, values))
+    if "max_memory" not in values:
+        return function(**grouped(function, values))
+    from atomsan.cli.memory_watch import memory_watched
+
+    with memory_watched(values["max_memory"]):
+        return function(**grouped(function, values))
 
 
 def function_of(verb: str) -> Callable[..., int]:

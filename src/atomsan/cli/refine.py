@@ -41,6 +41,7 @@ def refine(
     """
     from atomsan.flow.refine import refine as refined
     from atomsan.source.spec import reasons_in
+    from atomsan.trace.monitor import INTERRUPTED, OUT_OF_MEMORY, OUT_OF_TIME
     from atomsan.trace.writing import write_file
 
     if output is None:
@@ -72,7 +73,7 @@ def refine(
             say(f"left: {text}")
     if result.stopped:
         say(f"stopped by {result.stopped}" if result.stopped.startswith("the ") else result.stopped)
-    is_partial = result.stopped in ("interrupted", "out of time") or result.cut
+    is_partial = result.stopped in (INTERRUPTED, OUT_OF_TIME, OUT_OF_MEMORY) or result.cut
     return Exit.INTERRUPTED if is_partial else Exit.FINE
 
 

@@ -20,6 +20,8 @@ def check_and_report(
     traces: list[str], check: Callable[[str], Report], timeout: float | None, reporting: ReportOptions
 ) -> int:
     """Check each trace; print reports for people at once, others at the end; write the files. Gives the exit code."""
+    from atomsan.trace.monitor import INTERRUPTED, OUT_OF_MEMORY
+
     files = reporting.files()
     check_positive("--timeout", timeout)
     at_once = REPORTERS[reporting.format].is_for_reading
@@ -39,7 +41,7 @@ def check_and_report(
         if at_once:
             print("\n" * (len(reports) > 1) + reporting.rendered([report]), end="", flush=True)
         _warn(report, quiet=reporting.quiet)
-        if report.stopped == "interrupted":
+        if report.stopped in (INTERRUPTED, OUT_OF_MEMORY):
             break
     if not at_once:
         print(reporting.rendered(reports), end="")

@@ -96,7 +96,7 @@ class _Check:
     def main(self) -> CheckerPass:
         """The first pass. Without it there is nothing to report: it was interrupted before it began."""
         if self.checked is None:
-            raise KeyboardInterrupt
+            raise KeyboardInterrupt(self.monitor.stopped or "")
         return self.checked
 
     def is_repeatable(self) -> bool:

@@ -126,7 +126,7 @@ class _Predict:
     @property
     def main(self) -> OpenedTrace:
         if self.source is None:
-            raise KeyboardInterrupt
+            raise KeyboardInterrupt(self.monitor.stopped or "")
         return self.source
 
     @cached_property

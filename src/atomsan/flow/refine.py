@@ -23,7 +23,7 @@ from atomsan.flow.blind_spots import nothing_named, unmatched
 from atomsan.flow.checker_pass import CheckerPass
 from atomsan.flow.trace_input import TraceInput, specification_of
 from atomsan.source.spec import Specification, literal, reasons_in
-from atomsan.trace.monitor import INTERRUPTED, Monitor, Progress, silent
+from atomsan.trace.monitor import Monitor, Progress, silent, why_interrupted
 from atomsan.trace.trace import Trace
 
 if TYPE_CHECKING:
@@ -188,8 +188,8 @@ def _play(refinement: Refinement, one: Round, passes: Iterator[tuple[str, Checke
                 refinement.unmatched[key] = unmatched(globs, checked.source.symbols.regions)
             if checked.stopped:
                 break
-    except KeyboardInterrupt:
-        refinement.stopped = INTERRUPTED
+    except KeyboardInterrupt as error:
+        refinement.stopped = why_interrupted(error)
     if found.keys() & refinement.removed.keys():
         raise AssertionError("a region violates that is not atomic")
     one.removed = list(found)

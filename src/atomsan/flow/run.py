@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -20,7 +20,7 @@ from atomsan.recorder.log.runner import Outcome, started
 from atomsan.recorder.log.spool import spool_directory
 from atomsan.recorder.python.launch import Program, PythonLaunch
 from atomsan.trace.monitor import silent
-from atomsan.trace.output_paths import prepare_output
+from atomsan.trace.output_paths import RecordingOutput
 
 if TYPE_CHECKING:
     from atomsan.findings.report import Report
@@ -219,8 +219,9 @@ def recorded(
     `interim` is called with the tape so far when this process gets SIGUSR1.
     """
     program.check()
-    room = None if path is None else prepare_output(path, force=force)
-    with spool_directory(follow_fork) as spool:
+    # until the context is left: a bundle is read again to check it
+    claim = nullcontext() if path is None else RecordingOutput(path, force=force)
+    with claim as output, spool_directory(follow_fork) as spool:
         launch = PythonLaunch(program, options._replace(spool=spool))
         with started(launch, limits) as run:
             from atomsan.recorder.log.forked import ForkedProcesses
@@ -229,8 +230,7 @@ def recorded(
             recording = run.recording()
             forked = ForkedProcesses(launch, limits, spool, path, force=force)
             stop = recording.cut_short
-            tape = Tape(recording.symbols, recording.meta, path, force=force, room=room, on_full=stop)
-            with tape, forked:
+            with Tape(recording.symbols, recording.meta, path, output=output, on_full=stop) as tape, forked:
                 recording.start(tape)
                 for is_asked in run.read_until_exit(recording):
                     forked.read()

@@ -111,7 +111,7 @@ class _Sets:
     def main(self) -> SetCheck:
         """The first pass. Without it there is nothing to report: it was interrupted before it began."""
         if self.checked is None:
-            raise KeyboardInterrupt
+            raise KeyboardInterrupt(self.monitor.stopped or "")
         return self.checked
 
     @cached_property

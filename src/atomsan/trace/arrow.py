@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import platform
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -43,6 +45,26 @@ _ARROW = {str: pa.utf8(), int: pa.uint32()}
 _SYMBOLS_A_BATCH = 1 << 20
 
 
+def output_file(path: Path) -> pa.NativeFile:
+    """A new file."""
+    return pa.OSFile(str(path), "wb") if _is_utf8(path) else pa.PythonFile(path.open("wb"), "w")
+
+
+def input_file(path: Path, opened: io.FileIO | None = None) -> pa.NativeFile:
+    """A file, which may be `opened`. Arrow's own files are faster than Python's, but take names in UTF-8 only."""
+    if _is_utf8(path):
+        return pa.OSFile(str(path), "rb")
+    return pa.PythonFile(io.BufferedReader(opened) if opened else path.open("rb"), "r")
+
+
+def _is_utf8(path: Path) -> bool:
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def stored_name(kind: SymbolKind) -> str:
     """The name of a symbol table in a bundle or archive: these call locations `variables`."""
     return "variables" if kind == "locations" else kind
@@ -75,10 +97,17 @@ def _symbol_record_batch(table: SymbolTable, start: int, stop: int) -> pa.Record
         values = table.columns.get(field, [])[start:stop]
         if any(value is not None for value in values):
             values += [None] * (stop - start - len(values))
-            columns.append(pa.array(values, _ARROW[type_]))
+            columns.append(_array(values, type_))
         else:
             columns.append(pa.nulls(stop - start, _ARROW[type_]))
     return pa.RecordBatch.from_arrays(columns, schema=table_schema(table.kind))
+
+
+def _array(values: list[Any], type_: type) -> pa.Array:
+    try:
+        return pa.array(values, _ARROW[type_])
+    except UnicodeEncodeError:  # who made the trace in Python gave a text that is none in UTF-8
+        return pa.array([one and one.encode(errors="backslashreplace").decode() for one in values], _ARROW[type_])
 
 
 def append_symbols(table: SymbolTable, batch: pa.RecordBatch) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from atomsan.recorder.log.runner import new_recording
 from atomsan.recorder.log.spool import has_live_writer, open_spooled, spooled
+from atomsan.trace.output_paths import is_replaceable
 
 if TYPE_CHECKING:
     from atomsan.recorder.log.limits import Limits
@@ -103,7 +104,7 @@ def _beside(path: str, process: int, *, force: bool) -> str:
         suffix = inner + suffix
     shown = f"{stem}.{process}{suffix}"
     again = 1
-    while os.path.lexists(shown) and not force:
+    while os.path.lexists(shown) and not (force and is_replaceable(shown)):
         again += 1
         shown = f"{stem}.{process}-{again}{suffix}"
     return shown

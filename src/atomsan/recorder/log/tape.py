@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from atomsan.errors import OutputError, Place
+from atomsan.trace.bundle_files import remove_bundle
 from atomsan.trace.events import Batch
 from atomsan.trace.insertions import with_insertions
-from atomsan.trace.output_paths import new_directory, output_errors, output_format, prepare_output
+from atomsan.trace.output_paths import RecordingOutput, new_directory, output_errors, output_format
 from atomsan.trace.writing import write_trace
 
 if TYPE_CHECKING:
@@ -44,8 +45,9 @@ class Tape:
 
     With a `path` that names a bundle, the bundle is there from the beginning and grows; another format is written at
     the end. Without one, a bundle in a temporary directory takes what does not fit into memory; it is removed when
-    nobody has the tape any more, if not before. `room` is the directory of the bundle, if it was made already
-    (`prepare_output`). `on_full` is told if there is no room for more in the temporary directory: then the tape ends.
+    nobody has the tape any more, if not before. Nobody else writes to the path until the tape is finished or closed;
+    with `output`, until the caller says so. `on_full` is told if there is no room for more in the temporary directory:
+    then the tape ends.
     """
 
     def __init__(
@@ -55,7 +57,7 @@ class Tape:
         path: str | os.PathLike[str] | None = None,
         *,
         force: bool = False,
-        room: Path | None = None,
+        output: RecordingOutput | None = None,
         most_in_memory: int = MOST_IN_MEMORY,
         flush_seconds: float = FLUSH_SECONDS,
         clock: Callable[[], float] = time.monotonic,
@@ -65,7 +67,6 @@ class Tape:
         self.meta = meta
         self.events = 0
         self._path = None if path is None else os.fspath(path)
-        self._force = force
         self._most_in_memory = most_in_memory
         self._flush_seconds = flush_seconds
         self._clock = clock
@@ -85,10 +86,16 @@ class Tape:
         self._is_finished = False
         self._on_full = on_full
         self._is_full = False
+        self._output = output
+        self._is_output_ours = output is None and self._path is not None
         if self._path is not None:
-            room = room or prepare_output(self._path, force=force)
-            if room is not None:
-                self._start_bundle(room)
+            self._output = output = output or RecordingOutput(self._path, force=force)
+            if output.room is not None:
+                try:
+                    self._start_bundle(output.room)
+                except BaseException:
+                    self._release()
+                    raise
 
     def write(self, batch: Batch) -> None:
         if self._is_full:
@@ -154,13 +161,16 @@ class Tape:
         """Nothing more comes. `meta` is final now."""
         if self._is_finished:
             return
-        self.flush()
-        self._is_finished = True
-        if self._writer is not None and not self._is_full:
-            with output_errors(str(self._directory)):
-                self._writer.finish()
-        if self._path is not None and output_format(self._path) != "bundle":
-            write_trace(self.reopened(), self._path, force=self._force)
+        try:
+            self.flush()
+            self._is_finished = True
+            if self._writer is not None and not self._is_full:
+                with output_errors(str(self._directory)):
+                    self._writer.finish()
+            if self._path is not None and output_format(self._path) != "bundle":
+                write_trace(self.reopened(), self._path, claimed=self._output)
+        finally:
+            self._release()
 
     def reopened(self) -> EventSource:
         """The events so far, to be checked. Each call gives a new one."""
@@ -198,12 +208,21 @@ class Tape:
         self._is_finished = True
         if self._remove_temporary is not None:
             self._remove_temporary()
+        self._release()
+
+    def _release(self) -> None:
+        if self._output is not None and self._is_output_ours:
+            self._output.release()
 
     def discard(self) -> None:
         """Close, and leave nothing behind under the path that was given."""
-        self.close()
+        if self._writer is not None and not self._is_finished:
+            self._writer.close()
+        self._is_finished = True
         if self._directory is not None:
-            shutil.rmtree(self._directory, ignore_errors=True)
+            with suppress(OSError):
+                remove_bundle(self._directory)
+        self.close()
 
     def __enter__(self) -> Tape:
         return self

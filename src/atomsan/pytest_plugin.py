@@ -17,6 +17,7 @@ from __future__ import annotations
 import argparse
 import ast
 import os
+import shlex
 import signal
 import threading
 import time
@@ -162,6 +163,8 @@ class RunResult(TypedDict):
     findings: int
     is_cut_short: bool
     """Whether there was no time to look at all other interleavings."""
+    missing: str
+    """Why events of it are missing; empty if none are."""
     document: str
     """Its report, as the report file will have it; empty if there is no report file."""
 
@@ -212,6 +215,7 @@ class Plugin:
             self._values = values = _resolved(config, options)
             self._specification = specification(values["spec"], values["atomic"], values["not_atomic"])
             self._follow = hops(self._specification.sets)
+            _check_who_names_the_report(config, options.atomsan_report)
             self._report_file = _report_file(options.atomsan_report)
         except AtomSanError as error:
             raise pytest.UsageError(f"AtomSan: {error}") from error
@@ -370,6 +374,7 @@ class Plugin:
             "events": report.trace.events,
             "findings": len(self._failing(report)),
             "is_cut_short": report.prediction is not None and not report.prediction.is_complete,
+            "missing": report.cut or "",
             "document": self._rendered(report, self._report_file.format) if self._report_file else "",
         }
         item.__dict__.setdefault(RESULTS, []).append(result)
@@ -453,12 +458,16 @@ class Plugin:
     def pytest_terminal_summary(self, terminalreporter: Any, config: pytest.Config) -> None:
         if config.option.collectonly:
             return
+        from atomsan.errors import printable
         from atomsan.reports.numerals import counted
 
         tests = {result["test"] for result in self._all_results}
         failing = {result["test"] for result in self._all_results if result["findings"]}
         events = sum(result["events"] for result in self._all_results)
-        say = terminalreporter.write_line
+
+        def say(text: str, **colors: bool) -> None:
+            terminalreporter.write_line(printable(text), **colors)
+
         terminalreporter.write_sep("-", "AtomSan")
         say(f"{counted(len(tests), 'test')} recorded, {events:,} events, {len(failing)} with atomicity violations")
         if cut_short := {result["test"] for result in self._all_results if result["is_cut_short"]}:
@@ -467,6 +476,9 @@ class Plugin:
                 " more time is given by --atomsan-predict-seconds",
                 yellow=True,
             )
+        for why in dict.fromkeys(result["missing"] for result in self._all_results if result["missing"]):
+            tests = {result["test"] for result in self._all_results if result["missing"] == why}
+            say(f"warning: events of {counted(len(tests), 'test')} are missing: {why}", yellow=True)
         for file, why in self._not_watched.items():
             say(f"not watched: {file}: {why}")
         for warning in self._unmatched[0] if self._unmatched else ():
@@ -490,6 +502,18 @@ def _resolved(config: pytest.Config, options: argparse.Namespace) -> dict[str, A
         raise InputError("repeat must be at least 1")
     check_positive("predict-seconds", values["predict_seconds"])
     return values
+
+
+def _check_who_names_the_report(config: pytest.Config, name: str | None) -> None:
+    """Refuse a report that the settings of pytest name (`addopts`): they can come with a stranger's code."""
+    from atomsan.errors import InputError
+
+    # a worker of pytest-xdist gets the options of the controller, which has looked
+    if name is None or "PYTEST_XDIST_WORKER" in os.environ:
+        return
+    given = [*map(str, config.invocation_params.args), *shlex.split(os.environ.get("PYTEST_ADDOPTS", ""))]
+    if not any(word.partition("=")[0] == "--atomsan-report" for word in given):
+        raise InputError("--atomsan-report is for the command line only: what is written is not for a file to say")
 
 
 def _report_file(name: str | None) -> ReportFile | None:
@@ -517,11 +541,13 @@ def _forget_instance(item: pytest.Item) -> None:
 
 def _headline(failing: Sequence[Finding]) -> str:
     """The line for pytest's short summary."""
+    from atomsan.errors import printable
+
     first = failing[0]
     causes = len({one.group for one in failing})
     more = f" and {causes - 1} more" if causes > 1 else ""
     sure = "suspected " if first.level == "suspect" else "predicted " if first.status == "predicted" else ""
-    return f"{sure}atomicity violation: {first.pattern} in {first.region or 'a region without a name'}{more}"
+    return printable(f"{sure}atomicity violation: {first.pattern} in {first.region or 'a region without a name'}{more}")
 
 
 def after_assertion_rewriting(config: pytest.Config) -> Callable[[ModuleSpec], Preparation | None]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from atomsan.checkers.flattening import Flattening
 from atomsan.errors import InputError
-from atomsan.findings.report import NamedTransactions, PredictionFacts, Report, of_level
+from atomsan.findings.report import NamedTransactions, PredictionFacts, Report, of_a_part, of_level
 from atomsan.flow.blind_spots import blind_spots
 from atomsan.flow.passes import Pass, execute
 from atomsan.flow.set_check import SetMembership, objects_layout
@@ -126,7 +126,7 @@ class _Predict:
     @property
     def main(self) -> OpenedTrace:
         if self.source is None:
-            raise KeyboardInterrupt
+            raise KeyboardInterrupt(self.monitor.stopped or "")
         return self.source
 
     @cached_property
@@ -448,7 +448,7 @@ def _report(state: _Predict, judged: Sequence[Finding]) -> Report:
     reasons = [answer.reason for answer in answers.values() if answer.is_atomic is None]
     if any(answer.is_atomic is False for answer in answers.values()) and not state.found:
         reasons.append("two units refute it that are too long to show how")
-    return Report(
+    report = Report(
         trace=source.facts(state.transactions, is_whole=stopped is None),
         algorithm=", ".join(state.methods),
         serializable=None,
@@ -470,6 +470,7 @@ def _report(state: _Predict, judged: Sequence[Finding]) -> Report:
         is_recorded=meta.recorded,
         prediction=_facts(state),
     )
+    return of_a_part(report, source.missing)
 
 
 def _shown(answer: Answer) -> dict[str, Any]:

@@ -37,26 +37,26 @@ from atomsan.trace.arrow import (
     check_schema,
     event_record_batch,
     first_line,
+    input_file,
     meta_from_json,
     meta_to_json,
+    output_file,
     stored_name,
     stored_tables,
     symbol_record_batches,
     table_schema,
 )
-from atomsan.trace.arrow_sizes import MARKER, StreamCutError, check_message
+from atomsan.trace.arrow_sizes import MARKER, KeptSizes, StreamCutError, check_message
+from atomsan.trace.bundle_files import EVENTS, INSERTIONS, META, META_PARTIAL
 from atomsan.trace.events import Batch
 from atomsan.trace.insertions import INSERTION_ROW, with_insertions
-from atomsan.trace.meta import TraceMeta
+from atomsan.trace.memory import TooLargeError, check_room_for_json
+from atomsan.trace.meta import CUT_SHORT, TraceMeta
 from atomsan.trace.regions import was_recorded
 from atomsan.trace.symbols import SYMBOL_KINDS, Symbols
 
 if TYPE_CHECKING:
     from atomsan.trace.events import SymbolKind
-
-EVENTS = "events.arrows"
-INSERTIONS = "insertions.arrows"
-META = "meta.json"
 
 # The metadata can be large (`holders`). Then it is not written again before this many times the time that writing it
 # took, so that a recording spends only a small part of its time on it.
@@ -80,15 +80,16 @@ class BundleWriter:
         self._events = 0
         self._meta_text = ""
         self._meta_due = 0.0
+        self._is_finished = False
         self._written = dict.fromkeys(SYMBOL_KINDS, 0)
         self._write_meta(complete=False)
         self._options = options = pa.ipc.IpcWriteOptions(compression="lz4")
         self._inserted: pa.ipc.RecordBatchStreamWriter | None = None
-        self._files = [pa.OSFile(str(directory / EVENTS), "wb")]
+        self._files = [output_file(directory / EVENTS)]
         self._stream = pa.ipc.new_stream(self._files[0], EVENT_SCHEMA, options=options)
         self._tables = {}
         for kind in SYMBOL_KINDS:
-            self._files.append(pa.OSFile(str(directory / f"{stored_name(kind)}.arrows"), "wb"))
+            self._files.append(output_file(directory / f"{stored_name(kind)}.arrows"))
             self._tables[kind] = pa.ipc.new_stream(self._files[-1], table_schema(kind), options=options)
 
     def write(self, batch: Batch) -> None:
@@ -100,7 +101,7 @@ class BundleWriter:
         """Events that belong between those that were written."""
         for rows in insertions:
             if self._inserted is None:
-                self._files.append(pa.OSFile(str(self._directory / INSERTIONS), "wb"))
+                self._files.append(output_file(self._directory / INSERTIONS))
                 self._inserted = pa.ipc.new_stream(self._files[-1], INSERTION_SCHEMA, options=self._options)
             columns = [pa.array(rows[field.name], field.type, safe=False) for field in INSERTION_SCHEMA]
             self._inserted.write_batch(pa.RecordBatch.from_arrays(columns, schema=INSERTION_SCHEMA))
@@ -119,6 +120,7 @@ class BundleWriter:
             if stream is not None:
                 stream.close()
         self.close()
+        self._is_finished = True
         self._write_meta(complete=self._meta.complete)
 
     def close(self) -> None:
@@ -134,11 +136,12 @@ class BundleWriter:
 
     def _write_meta(self, *, complete: bool) -> None:
         start = time.monotonic()
-        content = meta_to_json(self._meta, self._symbols, self._events, complete=complete)
+        is_growing = not self._is_finished
+        content = meta_to_json(self._meta, self._symbols, self._events, complete=complete, is_growing=is_growing)
         text = json.dumps(content, indent=1) + "\n"
         if text != self._meta_text:
             # replaced in one step, so that a reader never finds half of it
-            partial = self._directory / f".{META}.partial"
+            partial = self._directory / META_PARTIAL
             partial.write_text(text)
             os.replace(partial, self._directory / META)
             self._meta_text = text
@@ -149,15 +152,20 @@ class BundleWriter:
 class BundleSource:
     """The batches of a bundle; of one that was cut short, those before the cut.
 
-    The process that wrote the bundle can pass its `symbols`, which are then not read again.
+    The process that wrote the bundle can pass its `symbols`, which are then not read again, and the `owner` of the
+    directory, who removes it when nobody needs it any more.
     """
 
-    def __init__(self, directory: Path, symbols: Symbols | None = None) -> None:
+    def __init__(self, directory: Path, symbols: Symbols | None = None, *, owner: object = None) -> None:
         self._directory = directory
+        self._owner = owner
         self._is_cut = False
+        self._kept = KeptSizes()
+        """Of tables and insertions, which stay in memory."""
         self.symbols = Symbols()
         content = _read_meta(directory)
         self.meta = meta_from_json(content, self.symbols, "bundle", str(directory))
+        self.meta.cut = self.meta.missing
         # Of a bundle that is still being written, only what is there now: later events may use symbols not read here.
         self._events_size = None if self.meta.complete else _size(directory / EVENTS)
         # before the symbols, which know what these use
@@ -176,8 +184,9 @@ class BundleSource:
             given += len(batch)
         if self.meta.events is not None and given < self.meta.events and not self._is_cut:
             self._warn(f"{EVENTS} is cut: {given} of {self.meta.events} events are there")
-        if not self.meta.complete and not self._is_cut:
-            self._warn(f"the recording was cut short: {given} events are there")
+        if not self._is_cut and self.meta.cut == CUT_SHORT:
+            self.meta.cut = f"{CUT_SHORT}: {given} events are there"
+            self._warn(self.meta.cut)
 
     def _stored_batches(self) -> Iterator[Batch]:
         given = 0
@@ -198,7 +207,7 @@ class BundleSource:
         return found
 
     def place(self, event: int) -> Place:
-        return Place(str(self._directory), None, event)
+        return Place(self.meta.source, None, event)
 
     def _read_table(self, kind: SymbolKind) -> None:
         name = f"{stored_name(kind)}.arrows"
@@ -216,18 +225,19 @@ class BundleSource:
         """Something is missing at the end of a file."""
         self._is_cut = True
         self.meta.complete = False
+        self.meta.cut = self.meta.cut or text
         self.meta.warnings.append(text)
 
     def _record_batches(self, name: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         """The record batches of a stream, up to the cut if it was cut short."""
         path = self._directory / name
         try:
-            with _opened(path) as raw, pa.OSFile(str(path), "rb") as file:
+            with _opened(path) as raw, input_file(path, raw) as file:
                 if file.size() < len(MARKER):
                     self._warn(f"{name} is cut: it is empty")
                     return
                 # a file without it is not a stream, and not one that was cut
-                if raw.read(len(MARKER)) != MARKER:
+                if os.pread(raw.fileno(), len(MARKER), 0) != MARKER:
                     raise InputError("not an Arrow stream", source=str(path))
                 yield from self._stream(file, raw.fileno(), name, schema)
         except FileNotFoundError as error:
@@ -259,7 +269,10 @@ class BundleSource:
         end = self._events_size if name == EVENTS else None
         while end is None or file.tell() < end:
             try:
-                check_message(read, file.size(), file.tell())
+                at = file.tell()
+                message = check_message(read, file.size(), at)
+                if name != EVENTS:
+                    self._kept.add(message.end - at, message.unpacked)
                 batch = stream.read_next_batch()
                 batch.validate(full=True)
                 batch = batch.select([name for name in schema.names if name in batch.schema.names])
@@ -269,9 +282,14 @@ class BundleSource:
                 if file.tell() < file.size():
                     self._warn(f"{name} is cut inside batch {number}; the batches before it were read")
                 return
+            except TooLargeError as error:
+                error.set_source(source)
+                raise
             except InputError as error:
                 raise InputError(f"batch {number} is damaged: {error.message}", source=source) from error
-            except (pa.ArrowException, OSError, ValueError, MemoryError, KeyError) as error:
+            except MemoryError as error:
+                raise InputError(f"not enough memory for batch {number}: {first_line(error)}", source=source) from error
+            except (pa.ArrowException, OSError, ValueError, KeyError) as error:
                 if _is_at_end(file):
                     self._warn(f"{name} is cut inside batch {number}; the batches before it were read")
                     return
@@ -313,6 +331,7 @@ def _read_meta(directory: Path) -> Any:
     path = directory / META
     try:
         with _opened(path) as file:
+            check_room_for_json(os.fstat(file.fileno()).st_size, str(path))
             return json.loads(file.read())
     except FileNotFoundError as error:
         raise InputError(f"a directory, but not a trace bundle (it has no {META})", source=str(directory)) from error

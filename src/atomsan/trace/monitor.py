@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sized
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from atomsan.errors import MemoryLimitError
 from atomsan.trace._stopping import until
 
 if TYPE_CHECKING:
@@ -14,6 +15,12 @@ if TYPE_CHECKING:
 
 INTERRUPTED = "interrupted"
 OUT_OF_TIME = "out of time"
+OUT_OF_MEMORY = "out of memory (--max-memory)"
+
+
+def why_interrupted(error: KeyboardInterrupt) -> str:
+    """INTERRUPTED or OUT_OF_MEMORY."""
+    return OUT_OF_MEMORY if isinstance(error, MemoryLimitError) else INTERRUPTED
 
 
 class Stage(NamedTuple):
@@ -39,7 +46,7 @@ class Monitor:
         self._deadline = None if timeout is None else time.monotonic() + timeout
         self._progress = progress
         self.stopped: str | None = None
-        """Why the work ended before the trace did: INTERRUPTED or OUT_OF_TIME."""
+        """Why the work ended before the trace did: INTERRUPTED, OUT_OF_TIME or OUT_OF_MEMORY."""
 
     def is_over(self) -> bool:
         """Whether to stop now. Asked after each batch."""
@@ -56,8 +63,10 @@ class Monitor:
         try:
             with until(self.is_over):
                 yield
-        except KeyboardInterrupt:
-            self.stopped = OUT_OF_TIME if self._is_late() else INTERRUPTED
+        except MemoryLimitError:
+            self.stopped = OUT_OF_MEMORY
+        except KeyboardInterrupt as error:
+            self.stopped = self.stopped or (OUT_OF_TIME if self._is_late() else why_interrupted(error))
 
     @contextmanager
     def over(self, source: EventSource) -> Iterator[Callable[[Sized], None]]:

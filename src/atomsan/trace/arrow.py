@@ -130,6 +130,7 @@ _META_TYPES: dict[str, Any] = {
     "holders": dict | None,
     "followed": dict | None,
     "gaps": list | None,
+    "unfollowed": list | None,
     "numbered_sites": dict | None,
 }
 
@@ -157,6 +158,7 @@ def meta_to_json(meta: TraceMeta, symbols: Symbols, events: int, *, complete: bo
         "holders": meta.holders,
         "followed": meta.followed,
         "gaps": meta.gaps,
+        "unfollowed": meta.unfollowed,
         "source": meta.source,
         "tool": f"atomsan {__version__}",
     }
@@ -190,7 +192,8 @@ def meta_from_json(content: Any, symbols: Symbols, format: str, source: str) -> 
             raise InputError(f"{key!r} is out of range", source=source)
     for key in ("classes", "sets", "fields", "holders", "followed"):
         known[key] = _dict_of_lists(key, known[key] or {}, source)
-    known["gaps"] = _list_of_texts("gaps", known["gaps"] or [], source)
+    for key in ("gaps", "unfollowed"):
+        known[key] = _list_of_texts(key, known[key] or [], source)
     known["recorded"] = bool(known["recorded"])
     numbered = known.pop("numbered_sites")
     if numbered is not None:
@@ -198,7 +201,7 @@ def meta_from_json(content: Any, symbols: Symbols, format: str, source: str) -> 
         if not all(isinstance(numbered.get(key), int) and 0 <= numbered[key] < limit for key, limit in limits.items()):
             raise InputError("'numbered_sites' is wrong", source=source)
         symbols.sites.names.number_from(numbered["first"], numbered["count"])
-    return TraceMeta(source, format, warnings=list(known["gaps"]), **known)
+    return TraceMeta(source, format, warnings=[*known["unfollowed"], *known["gaps"]], **known)
 
 
 def _dict_of_lists(key: str, content: dict[Any, Any], source: str) -> dict[str, list[str]]:

@@ -12,6 +12,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from types import FunctionType
 from typing import Any
 
@@ -229,6 +230,28 @@ def _asyncio_was_imported() -> None:
     tasks.install(_patches)
 
 
+def _of_greenlets_was_imported(name: str) -> None:
+    from atomsan.recorder.python import greenlets
+
+    greenlets.imported(name, _patches)
+
+
+def _event_loop_was_imported(name: str) -> None:
+    from atomsan.recorder.python import event_loops
+
+    event_loops.imported(name, _patches)
+
+
+OF_GREENLETS = (
+    "greenlet",
+    *(
+        f"gevent{name}"
+        for name in ("", ".hub", ".greenlet", ".lock", ".thread", ".event", ".queue", ".pool", "._imap", ".threadpool")
+    ),
+    "eventlet.greenthread",
+)
+EVENT_LOOPS = ("uvloop.loop", "trio._core._run", "curio.task")
+
 _AFTER_IMPORT: dict[str, Callable[[], None]] = {
     "queue": _queue_was_imported,
     "concurrent.futures._base": _futures_were_imported,
@@ -236,6 +259,8 @@ _AFTER_IMPORT: dict[str, Callable[[], None]] = {
     "concurrent.futures.thread": lambda: _patches.hook(EXECUTOR),
     "multiprocessing.pool": _thread_pool_was_imported,
     "asyncio": _asyncio_was_imported,
+    **{name: partial(_of_greenlets_was_imported, name) for name in OF_GREENLETS},
+    **{name: partial(_event_loop_was_imported, name) for name in EVENT_LOOPS},
 }
 
 
@@ -294,12 +319,19 @@ def uninstall() -> None:
     _finder = None
     _patches.report = None
     _patches.undo()
+    _leave_libraries()
     _sync.restore_all()
     _sync.set_queue_adopter(None)
     _sync.set_internal_modules(())
     _sync.set_task_type(None)
     _sync.set_thread_pool_type(None)
     _sync.forget_all()
+
+
+def _leave_libraries() -> None:
+    greenlets = sys.modules.get("atomsan.recorder.python.greenlets")
+    if greenlets is not None:
+        greenlets.uninstall()
 
 
 @contextmanager

@@ -64,6 +64,11 @@ def with_repairs(findings: Sequence[Finding], around: Surroundings) -> list[Find
     ]
 
 
+# What the recorder calls the lock that the greenlets of an OS thread share, by what switches them.
+GREENLETS = "greenlets"
+OF_GEVENT = "greenlets of gevent"
+
+
 @dataclass(frozen=True)
 class _Case:
     """A violation as it is to be repaired."""
@@ -80,6 +85,7 @@ class _Case:
     accesses: tuple[Access, ...]
     """Of the data of the violation, by anyone."""
     is_task: bool
+    is_of_gevent: bool
     steps: tuple[ShownStep, ...]
     """All accesses that the violation is shown by."""
 
@@ -100,6 +106,8 @@ class Repairs:
         self._spelling = LockSpelling(symbols, self._graphs, around.acquired)
         self._called = CalledFunctions(around, symbols, self._graphs)
         self._waits = Waits(around, symbols, self._graphs, self._called)
+        self._switched_by = _switched_by(symbols)
+        """What switches greenlets, if there are any: the name of their lock."""
 
     def of(self, findings: Sequence[Finding]) -> dict[str, Repair]:
         """By the ids of the findings. Without those whose flow is not known."""
@@ -162,8 +170,15 @@ class Repairs:
         found = statements_around(unit.graph, nodes, loops) or self._lines_of_lambda(unit)
         steps = tuple(step for step in finding.witness if step.op in ("read", "write"))
         # a lock of asyncio keeps no other thread out
-        is_task = all(step.number in self._around.in_tasks for step in steps)
-        return found and _Case(*ends, unit, unit.activation.function, nodes, loops, found, accesses, is_task, steps)
+        runs_alone = all(step.number in self._around.in_tasks for step in steps)
+        switched_by = self._switched_by if runs_alone and not unit.graph.is_async else ""
+        if switched_by == GREENLETS:
+            return None  # who switches them has locks of its own, and that of a thread would stop them all
+        is_task = runs_alone and not switched_by
+        function = unit.activation.function
+        return found and _Case(
+            *ends, unit, function, nodes, loops, found, accesses, is_task, switched_by == OF_GEVENT, steps
+        )
 
     def _lines_of_lambda(self, unit: Unit) -> Statements | None:
         """The lines of a lambda that calls what makes the accesses: it has no statements."""
@@ -286,6 +301,8 @@ class Repairs:
         unit = self._section(case.function, case.statements, name if case.unit.graph.statements else None)
         is_nested = any(self._is_inside(case, one) for one in self._groups(case, None))
         kind = "asyncio.Lock()" if case.is_task else "threading.RLock()" if is_nested else "threading.Lock()"
+        if case.is_of_gevent:
+            kind = "gevent.lock.RLock()"
         return Repair(lock=name, new=NewLock(kind, name, owner), unit=unit, others=others)
 
     def _owner(self, case: _Case, functions: set[int]) -> str | None:
@@ -415,7 +432,7 @@ class Repairs:
         if repair.shared or (lock is not None and self._symbols.locks.get(lock, "reentrant")):
             return repair
         found = tuple(dict.fromkeys(self._reentered(case, lock, parts)))
-        if repair.new is not None and not case.is_task:
+        if repair.new is not None and not case.is_task and not case.is_of_gevent:
             # what the caller does at a yield may come back here
             made = "threading.RLock()" if found or self._yields(parts) else repair.new.made
             return replace(repair, new=repair.new._replace(made=made))
@@ -579,3 +596,9 @@ def _is_part_of(one: _Part, other: _Part) -> bool:
 
 def _ends(case: _Case) -> tuple[ShownStep, ShownStep]:
     return case.first, case.last
+
+
+def _switched_by(symbols: Symbols) -> str:
+    locks = symbols.locks
+    names = (name.partition(" #")[0] for i, name in enumerate(locks) if locks.get(i, "kind") == "loop")
+    return next((name for name in names if name in (GREENLETS, OF_GEVENT)), "")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import textwrap
+import threading
 from pathlib import Path
 
 import greenlet
@@ -150,6 +151,44 @@ def test_trace_function_from_before_the_recording_is_back_after_it() -> None:
     finally:
         greenlet.settrace(None)
     assert events == ["switch", "switch"]
+
+
+def test_greenlets_from_before_the_recording_are_followed_in_each_thread() -> None:
+    """And the thread has its own trace function all the time, also when the recording is over."""
+    steps = [threading.Event() for _ in range(3)]
+    seen: list[object] = []
+
+    def hook(event: str, pair: object) -> None:
+        seen.append(event)
+
+    def work() -> None:
+        greenlet.settrace(hook)
+        main = greenlet.getcurrent()
+        other = greenlet.greenlet(main.switch)
+        other.switch()
+        steps[0].set()
+        steps[1].wait(10)
+        program["use"]()
+        other.switch()
+        seen.append(greenlet.gettrace() is hook)
+        steps[2].set()
+        ended.wait(10)
+        seen.append(greenlet.gettrace() is hook)
+        seen.append(greenlet.settrace(None) is hook)
+
+    ended = threading.Event()
+    thread = threading.Thread(target=work)
+    thread.start()
+    steps[0].wait(10)
+    with recording() as log, primitives.watching():
+        program = prepared("import threading\nlock = threading.Lock()\ndef use():\n    with lock: pass")
+        steps[1].set()
+        steps[2].wait(10)
+        names = [message[2:] for message in log.definitions_of("thread")]
+    ended.set()
+    thread.join()
+    assert ["greenlet", "task"] in names
+    assert seen == ["switch"] * 4 + [True, True, True]
 
 
 def test_greenlet_of_a_task_is_part_of_the_task(tmp_path: Path) -> None:

@@ -25,7 +25,8 @@ from libc.string cimport memset, strcmp
 
 from atomsan.recorder.python._log cimport (
     call_hidden, call_site, called_from_instrumented_code, current_site, current_thread, define, is_instrumented_namespace,
-    is_recording, log_after, log_free, log_held, log_record, name_number, namespaces, new_thread, set_base, set_current_thread,
+    is_recording, log_after, log_free, log_held, log_record, name_number, namespaces, new_thread, on_entered, set_base,
+    set_current_thread,
     state as log_head, thread_here as os_thread,
 )
 from atomsan.recorder.python._writer cimport Thread as OsThread

@@ -349,16 +349,23 @@ def follow_greenlets(module) -> None:
     current_greenlet = <CurrentGreenlet>table[<int>GREENLET_GET_CURRENT]
     has_begun, is_active = <StateOf>table[<int>GREENLET_STARTED], <StateOf>table[<int>GREENLET_ACTIVE]
     parent_of = <ParentOf>table[<int>GREENLET_GET_PARENT]
-    inner = module._greenlet
-    original_settrace = <PlainFunction>function_of(inner, "settrace")
-    original_gettrace = <PlainFunction>function_of(inner, "gettrace")
-    replace(inner, "settrace", METH_VARARGS, <void *>greenlet_settrace, <void *>original_settrace)
-    replace(inner, "gettrace", METH_NOARGS, <void *>greenlet_gettrace, <void *>original_gettrace)
-    # It stays: classes that are derived meanwhile have it too, and `__new__` wants it to be the same for all of them.
+    # These stay. Other OS threads keep our trace function, of which nobody is to know. Classes that are derived meanwhile
+    # have our `tp_new` too, and `__new__` wants it to be the same for all of them.
     if greenlet_type.tp_new != <void *>greenlet_new:
         original_greenlet_new = <NewFunction>greenlet_type.tp_new
         greenlet_type.tp_new = <void *>greenlet_new
+        original_settrace = <PlainFunction>stand_in(module.settrace, <void *>greenlet_settrace)
+        original_gettrace = <PlainFunction>stand_in(module.gettrace, <void *>greenlet_gettrace)
+    on_entered(trace_here)
     trace_here()
+
+
+cdef void *stand_in(object function, void *hook) except NULL:
+    """Puts a hook into a function of C, for good; returns the original."""
+    cdef PyMethodDef *definition = (<PyCFunctionObject *><void *>function).m_ml
+    cdef void *original = definition.ml_meth
+    definition.ml_meth = hook
+    return original
 
 
 def leave_greenlets() -> None:
@@ -366,6 +373,7 @@ def leave_greenlets() -> None:
     global is_traced
     cdef PyObject *args
     cdef PyObject *before
+    on_entered(NULL)
     if not is_traced:
         return
     args = PyTuple_Pack(1, own_trace if own_trace != NULL else Py_None)

@@ -64,9 +64,11 @@ def with_repairs(findings: Sequence[Finding], around: Surroundings) -> list[Find
     ]
 
 
-# What the recorder calls the lock that the greenlets of an OS thread share, by what switches them.
+# What the recorder calls the lock that tasks share which are not asyncio's, or the greenlets of an OS thread.
 GREENLETS = "greenlets"
 OF_GEVENT = "greenlets of gevent"
+OF_TRIO = "tasks of trio"
+_LOCKS = {OF_GEVENT: "gevent.lock.RLock()", OF_TRIO: "trio.Lock()"}
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,8 @@ class _Case:
     accesses: tuple[Access, ...]
     """Of the data of the violation, by anyone."""
     is_task: bool
-    is_of_gevent: bool
+    new_lock: str
+    """What to make where no lock fits, if no other thread has to wait for it."""
     steps: tuple[ShownStep, ...]
     """All accesses that the violation is shown by."""
 
@@ -107,7 +110,7 @@ class Repairs:
         self._called = CalledFunctions(around, symbols, self._graphs)
         self._waits = Waits(around, symbols, self._graphs, self._called)
         self._switched_by = _switched_by(symbols)
-        """What switches greenlets, if there are any: the name of their lock."""
+        """What switches greenlets, or tasks that are not asyncio's, if there are any: the name of their lock."""
 
     def of(self, findings: Sequence[Finding]) -> dict[str, Repair]:
         """By the ids of the findings. Without those whose flow is not known."""
@@ -171,14 +174,15 @@ class Repairs:
         steps = tuple(step for step in finding.witness if step.op in ("read", "write"))
         # a lock of asyncio keeps no other thread out
         runs_alone = all(step.number in self._around.in_tasks for step in steps)
-        switched_by = self._switched_by if runs_alone and not unit.graph.is_async else ""
+        switched_by = self._switched_by if runs_alone else ""
+        if switched_by in (GREENLETS, OF_GEVENT) and unit.graph.is_async:
+            switched_by = ""
         if switched_by == GREENLETS:
             return None  # who switches them has locks of its own, and that of a thread would stop them all
-        is_task = runs_alone and not switched_by
+        is_task = runs_alone and switched_by != OF_GEVENT
         function = unit.activation.function
-        return found and _Case(
-            *ends, unit, function, nodes, loops, found, accesses, is_task, switched_by == OF_GEVENT, steps
-        )
+        own_lock = _LOCKS.get(switched_by, "asyncio.Lock()") if runs_alone else ""
+        return found and _Case(*ends, unit, function, nodes, loops, found, accesses, is_task, own_lock, steps)
 
     def _lines_of_lambda(self, unit: Unit) -> Statements | None:
         """The lines of a lambda that calls what makes the accesses: it has no statements."""
@@ -300,9 +304,7 @@ class Repairs:
         others = tuple(self._section(one.function, one.statements, name) for one in self._others(case, None))
         unit = self._section(case.function, case.statements, name if case.unit.graph.statements else None)
         is_nested = any(self._is_inside(case, one) for one in self._groups(case, None))
-        kind = "asyncio.Lock()" if case.is_task else "threading.RLock()" if is_nested else "threading.Lock()"
-        if case.is_of_gevent:
-            kind = "gevent.lock.RLock()"
+        kind = case.new_lock or ("threading.RLock()" if is_nested else "threading.Lock()")
         return Repair(lock=name, new=NewLock(kind, name, owner), unit=unit, others=others)
 
     def _owner(self, case: _Case, functions: set[int]) -> str | None:
@@ -432,7 +434,7 @@ class Repairs:
         if repair.shared or (lock is not None and self._symbols.locks.get(lock, "reentrant")):
             return repair
         found = tuple(dict.fromkeys(self._reentered(case, lock, parts)))
-        if repair.new is not None and not case.is_task and not case.is_of_gevent:
+        if repair.new is not None and not case.new_lock:
             # what the caller does at a yield may come back here
             made = "threading.RLock()" if found or self._yields(parts) else repair.new.made
             return replace(repair, new=repair.new._replace(made=made))
@@ -601,4 +603,4 @@ def _ends(case: _Case) -> tuple[ShownStep, ShownStep]:
 def _switched_by(symbols: Symbols) -> str:
     locks = symbols.locks
     names = (name.partition(" #")[0] for i, name in enumerate(locks) if locks.get(i, "kind") == "loop")
-    return next((name for name in names if name in (GREENLETS, OF_GEVENT)), "")
+    return next((name for name in names if name in (GREENLETS, OF_GEVENT, OF_TRIO)), "")

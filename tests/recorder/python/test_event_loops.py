@@ -1,5 +1,5 @@
-"""Event loops that are not asyncio's own: uvloop's tasks are followed, and of other libraries the report says that
-theirs are not, so that nobody takes it for a proof."""
+"""Event loops that are not asyncio's own: tasks on uvloop and those of trio are followed. Of what is not, the report says
+so, and nobody takes its verdict for a proof."""
 
 from __future__ import annotations
 
@@ -131,35 +131,253 @@ def test_program_on_uvloop_does_what_it_does(tmp_path: Path, capfd: pytest.Captu
     assert (recorded.out, recorded.err) == (done.stdout, done.stderr)
 
 
+# ---- trio
+
+ON_TRIO = f"import trio\nasync def give_way(): await trio.sleep(0)\n{ACCOUNT}"
+
+
+def on_trio(directory: Path, body: str) -> Report:
+    main = "async def main():\n" + textwrap.indent(textwrap.dedent(body), "    ")
+    return ran(directory, f"{ON_TRIO}{main}\ntrio.run(main)\n")
+
+
+def test_tasks_of_trio_lose_an_update(tmp_path: Path) -> None:
+    body = """
+        account = Account()
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(account.deposit, 1)
+            nursery.start_soon(account.deposit, 1)
+    """
+    report = on_trio(tmp_path, body)
+    assert [(one.pattern, one.status) for one in report.findings] == [("lost update", "observed")]
+    assert "trio.Lock()" in report.findings[0].hint
+    assert report.warnings == []
+
+
+def test_tasks_of_trio_would_lose_an_update(tmp_path: Path) -> None:
+    body = """
+        account = Account()
+        async def later():
+            await trio.sleep(0.02)
+            await account.deposit(1)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(account.deposit, 1)
+            nursery.start_soon(later)
+    """
+    report = on_trio(tmp_path, body)
+    assert [(one.pattern, one.status) for one in report.findings] == [("lost update", "predicted")]
+
+
+def test_tasks_of_trio_do_not_interrupt_each_other(tmp_path: Path) -> None:
+    body = """
+        account = Account()
+        async def add():
+            account.balance = account.balance + 1
+            await give_way()
+        async with trio.open_nursery() as nursery:
+            for _ in range(3):
+                nursery.start_soon(add)
+            account.balance += 1
+    """
+    report = on_trio(tmp_path, body)
+    assert (report.verdict, report.suspects) == ("holds", [])
+    assert report.prediction is not None
+    assert report.prediction.conflict_atomic
+
+
+TRIO_LOCKS = (
+    "trio.Lock()",
+    "trio.StrictFIFOLock()",
+    "trio.Semaphore(1)",
+    "trio.Semaphore(1, max_value=1)",
+    "trio.Condition()",
+)
+
+
+@pytest.mark.parametrize("lock", TRIO_LOCKS)
+def test_locks_of_trio_keep_others_out(lock: str, tmp_path: Path) -> None:
+    body = f"""
+        account = Account({lock})
+        async with trio.open_nursery() as nursery:
+            for _ in range(3):
+                nursery.start_soon(account.deposit_locked, 1)
+        account.balance += 1
+        print(account.balance)
+    """
+    report = on_trio(tmp_path, body)
+    assert (report.verdict, report.suspects, report.warnings) == ("holds", [], [])
+
+
+def test_two_permits_of_trio_keep_nobody_out(tmp_path: Path) -> None:
+    body = """
+        account = Account(trio.Semaphore(2))
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(account.deposit_locked, 1)
+            nursery.start_soon(account.deposit_locked, 1)
+    """
+    assert on_trio(tmp_path, body).verdict == "violated"
+
+
+# Each has the account to itself, by what stands between.
+TRIO_HAND_OVERS = {
+    "event": """
+        is_set = trio.Event()
+        async def first():
+            await account.deposit(1)
+            is_set.set()
+        async def second():
+            await is_set.wait()
+            await account.deposit(1)
+            await checked()
+        async def checked():
+            await is_set.wait()
+            account.balance += 1
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(second)
+            nursery.start_soon(first)
+    """,
+    "event that was set": """
+        is_set = trio.Event()
+        async def first():
+            await account.deposit(1)
+            is_set.set()
+            await trio.sleep(0.02)
+        async def second():
+            await trio.sleep(0.01)
+            await is_set.wait()
+            await account.deposit(1)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(second)
+            nursery.start_soon(first)
+    """,
+    "condition": """
+        condition, is_full = trio.Condition(), []
+        async def first():
+            async with condition:
+                await account.deposit(1)
+                is_full.append(True)
+                condition.notify_all()
+        async def second():
+            async with condition:
+                while not is_full:
+                    await condition.wait()
+                await account.deposit(1)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(second)
+            nursery.start_soon(first)
+    """,
+    "channel": """
+        sending, receiving = trio.open_memory_channel(SIZE)
+        async def first():
+            async with sending:
+                for _ in range(3):
+                    mine = Account()
+                    await mine.deposit(1)
+                    await sending.send(mine)
+        async def second():
+            async for one in receiving:
+                await one.deposit(1)
+                account.balance += one.balance
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(second)
+            nursery.start_soon(first)
+    """,
+    "nurseries": """
+        async def started(task_status):
+            await account.deposit(1)
+            task_status.started()
+        async with trio.open_nursery() as outer:
+            await outer.start(started)
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(account.deposit, 1)
+            await account.deposit(1)
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(account.deposit, 1)
+                await trio.sleep(0.01)
+            await account.deposit(1)
+            with trio.move_on_after(0.001):
+                await trio.sleep(1)
+    """,
+}
+
+
+@pytest.mark.parametrize(
+    ("way", "size"),
+    [*((way, "") for way in TRIO_HAND_OVERS if way != "channel"), ("channel", "0"), ("channel", "1"), ("channel", "9")],
+)
+def test_what_trio_hands_over_is_nobody_elses(way: str, size: str, tmp_path: Path) -> None:
+    body = "account = Account()\n" + textwrap.dedent(TRIO_HAND_OVERS[way]).replace("SIZE", size)
+    report = on_trio(tmp_path, body + "\naccount.balance += 1\nprint(account.balance)\n")
+    assert (report.verdict, report.suspects, report.warnings) == ("holds", [], [])
+
+
+def test_program_on_trio_does_what_it_does(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    body = """
+        async def fails():
+            raise LookupError("of the program")
+        try:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(trio.sleep_forever)
+                nursery.start_soon(fails)
+        except BaseException as error:
+            first = error.exceptions[0]
+            print(repr(error), [frame.name for frame in __import__("traceback").extract_tb(first.__traceback__)])
+        sending, receiving = trio.open_memory_channel(1)
+        for step in (lambda: sending.send_nowait(1), lambda: sending.send_nowait(2), receiving.receive_nowait,
+                     receiving.receive_nowait, trio.Lock().release, trio.Semaphore(1, max_value=1).release):
+            try:
+                print(step())
+            except Exception as error:
+                print(repr(error))
+        class Seen(trio.abc.Instrument):
+            steps = 0
+            def before_task_step(self, task):
+                self.steps += 1
+        seen = Seen()
+        trio.lowlevel.add_instrument(seen)
+        await trio.sleep(0)
+        print(seen.steps > 0, trio.lowlevel.current_task().name, trio.lowlevel.currently_ki_protected())
+        with trio.CancelScope() as scope:
+            scope.cancel()
+            await trio.sleep(1)
+        print(scope.cancelled_caught, await trio.to_thread.run_sync(lambda: 5))
+    """
+    report = on_trio(tmp_path, body)
+    recorded = capfd.readouterr()
+    done = subprocess.run([sys.executable, tmp_path / "app.py"], capture_output=True, text=True, check=True)
+    assert (recorded.out, recorded.err) == (done.stdout, done.stderr)
+    assert report.verdict == "unknown"
+    assert any(warning.startswith("threads of trio were not followed") for warning in report.warnings)
+
+
 # ---- not followed
 
-TRIO = f"import trio\nasync def give_way(): await trio.sleep(0)\n{ACCOUNT}"
-TWO_TASKS = """
-async def main():
-    account = Account()
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(account.deposit, 1)
-        nursery.start_soon(account.deposit, 1)
-    print(account.balance)
-trio.run(main)
-"""
 
-
-def test_tasks_of_trio_are_not_followed(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    report = ran(tmp_path, TRIO + TWO_TASKS)
-    assert capfd.readouterr().out == "1\n"
-    assert (report.verdict, report.reason) == ("unknown", "tasks of trio were not followed")
+def test_limiters_of_trio_are_not_followed(tmp_path: Path) -> None:
+    body = """
+        async with trio.CapacityLimiter(1):
+            print(1)
+    """
+    report = on_trio(tmp_path, body)
+    assert (report.verdict, report.reason) == ("unknown", "capacity limiters of trio were not followed")
     (said,) = [warning for warning in report.warnings if "trio" in warning]
-    assert said.endswith("so what they do to each other was not checked")
-    assert "app.py: unknown, tasks of trio were not followed" in str(report).partition("\n")[0]
-    assert report.prediction is not None
-    assert report.prediction.conflict_atomic is None
+    assert "unknown, capacity limiters of trio" in str(report).partition("\n")[0]
+    assert said.endswith("so findings may be wrong")
 
 
-def test_one_task_of_trio_has_nobody_beside_it(tmp_path: Path) -> None:
-    report = ran(tmp_path, TRIO + "async def main():\n    await Account().deposit(1)\ntrio.run(main)\n")
-    assert report.verdict == "holds"
-    assert not any("trio" in warning for warning in report.warnings)
+def test_tasks_of_a_run_that_began_before_are_not_followed(tmp_path: Path) -> None:
+    program = """
+        async def main():
+            with atomsan.recording() as tape:
+                async with trio.open_nursery() as nursery:
+                    nursery.start_soon(trio.sleep, 0)
+            report = atomsan.check(tape)
+            print(report.verdict, report.reason)
+        trio.run(main)
+    """
+    (tmp_path / "app.py").write_text("import atomsan, trio\n" + textwrap.dedent(program))
+    done = subprocess.run([sys.executable, "app.py"], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout == "unknown tasks of trio were not followed\n"
 
 
 @pytest.mark.parametrize(

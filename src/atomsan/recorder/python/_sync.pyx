@@ -253,6 +253,7 @@ include "sync/coroutine_markers.pxi"
 include "sync/unfollowed.pxi"
 include "sync/greenlets.pxi"
 include "sync/gevent.pxi"
+include "sync/trio.pxi"
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -339,7 +340,20 @@ cdef void _name_all():
     _name_hook("other_loop_call", other_loop_call)
     _name_hook("other_loop_call_threadsafe", other_loop_call_threadsafe)
     _name_hook("other_loop_call_later", other_loop_call_later)
-    _name_hook("unfollowed_trio", unfollowed_trio)
+    _name_hook("unfollowed_trio_threads", unfollowed_trio_threads)
+    _name_hook("unfollowed_trio_limiters", unfollowed_trio_limiters)
+    _name_hook("trio_set_up", trio_set_up)
+    _name_hook("trio_spawn", trio_spawn)
+    _name_hook("trio_task_exited", trio_task_exited)
+    _name_hook("trio_reschedule", trio_reschedule)
+    _name_hook("trio_nursery_closed", trio_nursery_closed)
+    _name_hook("trio_lock_acquire", trio_lock_acquire)
+    _name_hook("trio_lock_release", trio_lock_release)
+    _name_hook("trio_permit_acquire", trio_permit_acquire)
+    _name_hook("trio_permit_release", trio_permit_release)
+    _name_hook("trio_notify", trio_notify)
+    _name_hook("trio_send", trio_send)
+    _name_hook("trio_receive", trio_receive)
     _name_hook("unfollowed_curio", unfollowed_curio)
     _name_hook("unfollowed_eventlet", unfollowed_eventlet)
     _name_hook("unfollowed_pool", unfollowed_pool)

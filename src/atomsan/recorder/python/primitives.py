@@ -250,7 +250,11 @@ OF_GREENLETS = (
     ),
     "eventlet.greenthread",
 )
-EVENT_LOOPS = ("uvloop.loop", "trio._core._run", "curio.task")
+EVENT_LOOPS = (
+    "uvloop.loop",
+    *(f"trio.{name}" for name in ("_core._run", "_core._thread_cache", "_sync", "_channel")),
+    "curio.task",
+)
 
 _AFTER_IMPORT: dict[str, Callable[[], None]] = {
     "queue": _queue_was_imported,
@@ -329,9 +333,10 @@ def uninstall() -> None:
 
 
 def _leave_libraries() -> None:
-    greenlets = sys.modules.get("atomsan.recorder.python.greenlets")
-    if greenlets is not None:
-        greenlets.uninstall()
+    for name in ("greenlets", "event_loops"):
+        module = sys.modules.get(f"atomsan.recorder.python.{name}")
+        if module is not None:
+            module.uninstall()
 
 
 @contextmanager

@@ -6,6 +6,13 @@ cdef dict _said = {}
 cdef str TRIO = (
     "tasks of trio were not followed: they look like one thread, so what they do to each other was not checked"
 )
+cdef str TRIO_THREADS = (
+    "threads of trio were not followed: what orders them and the tasks that wait for them was not seen, so findings may be"
+    " wrong and others missing"
+)
+cdef str TRIO_LIMITERS = (
+    "capacity limiters of trio were not followed: whom they keep out was not seen, so findings may be wrong"
+)
 cdef str CURIO = (
     "tasks of curio were not followed: they look like one thread, so what they do to each other was not checked"
 )
@@ -49,6 +56,20 @@ cdef PyObject *unfollowed_eventlet(PyObject *watched, PyObject *const *args, siz
 cdef PyObject *unfollowed_pool(PyObject *watched, PyObject *const *args, size_t nargsf, PyObject *kwnames) noexcept:
     if called_from_instrumented_code():
         say_unfollowed(NATIVE_POOL)
+    return call_original(watched, args, nargsf, kwnames)
+
+
+cdef PyObject *unfollowed_trio_threads(
+    PyObject *watched, PyObject *const *args, size_t nargsf, PyObject *kwnames
+) noexcept:
+    say_unfollowed(TRIO_THREADS)
+    return call_original(watched, args, nargsf, kwnames)
+
+
+cdef PyObject *unfollowed_trio_limiters(
+    PyObject *watched, PyObject *const *args, size_t nargsf, PyObject *kwnames
+) noexcept:
+    say_unfollowed(TRIO_LIMITERS)
     return call_original(watched, args, nargsf, kwnames)
 
 

@@ -1,5 +1,5 @@
-"""Event loops that are not asyncio's own: tasks on uvloop and those of trio are followed. Of what is not, the report says
-so, and nobody takes its verdict for a proof."""
+"""Event loops that are not asyncio's own: tasks on uvloop and those of trio are followed. Of what is not, the report
+says so, and nobody takes its verdict for a proof."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Watches event loops that are not asyncio's own.
 
-uvloop runs asyncio's tasks, but not its handles: what is given to the loop is followed. trio tells an instrument of ours
-when a task begins and ends a step. Of what is not followed (threads and limiters of trio, tasks of curio), it is said.
+uvloop runs asyncio's tasks, but not its handles: what is given to the loop is followed. trio tells an instrument of
+ours when a task begins and ends a step. Of what is not followed (threads and limiters of trio, tasks of curio), the
+report says so.
 """
 
 from __future__ import annotations

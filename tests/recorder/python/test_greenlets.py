@@ -81,9 +81,9 @@ def test_greenlet_is_a_thread_that_holds_the_lock_while_it_runs() -> None:
     """
     lines = logged(textwrap.dedent(program), loop=True)
     step = ["2 acquire ?", "2 release ?"]
-    main = ["1 acquire ?", "1 release ?"]
     start = ["1 thread", "1 acquire ?", "1 fork 2", "1 release ?", "2 thread"]
-    assert lines == [*start, *step, *main, *step, "2 exit", "1 acquire ?", "1 join 2"]
+    back = ["2 acquire ?", "2 post ?", "2 release ?", "1 acquire ?", "1 take ?", "1 release ?"]
+    assert lines == [*start, *back, *step, "2 exit", "1 acquire ?", "1 join 2"]
 
 
 def test_greenlets_are_called_as_what_they_run() -> None:
@@ -253,6 +253,79 @@ def test_plain_greenlets_that_do_not_switch_in_between_are_atomic(tmp_path: Path
     assert (report.verdict, report.suspects, report.trace.threads) == ("holds", [], 3)
 
 
+SCHEDULER = """
+    from collections import deque
+    from greenlet import greenlet, getcurrent
+    class Scheduler:
+        def __init__(self):
+            self.ready = deque()
+            self.switches = 0
+        def spawn(self, function, *arguments):
+            self.ready.append((greenlet(function), arguments))
+        def run(self):
+            self.outside = getcurrent()
+            while self.ready:
+                self.switches += 1
+                running, arguments = self.ready.popleft()
+                running.switch(*arguments)
+            return self.switches
+    scheduler = Scheduler()
+    def give_way():
+        scheduler.ready.append((getcurrent(), ()))
+        scheduler.outside.switch()
+"""
+
+
+def test_scheduler_waits_for_those_that_it_runs(tmp_path: Path) -> None:
+    """What they do to its data in the meantime is no tear in what it does."""
+    program = """
+        def work(account):
+            account.balance = account.balance + 1
+            give_way()
+        account = Account()
+        for _ in range(3):
+            scheduler.spawn(work, account)
+        print(scheduler.run(), account.balance)
+    """
+    report = ran(tmp_path, SCHEDULER, ACCOUNT, program)
+    assert (report.verdict, report.findings, report.suspects) == ("holds", [], [])
+    racy = program.replace("spawn(work, account)", "spawn(account.deposit, 1)")
+    assert is_lost_update(ran(tmp_path, SCHEDULER, ACCOUNT, racy), status="observed")
+
+
+def test_greenlets_that_switch_to_each_other_lose_an_update(tmp_path: Path) -> None:
+    program = """
+        counter = 0
+        def first():
+            global counter
+            seen = counter
+            other.switch()
+            counter = seen + 1
+        def second():
+            global counter
+            counter = counter + 1
+            one.switch()
+        one, other = greenlet(first), greenlet(second)
+        one.switch()
+        print(counter)
+    """
+    found = ran(tmp_path, PLAIN, program).findings[0]
+    assert (found.pattern, found.status, found.region) == ("lost update", "observed", "app:first")
+
+
+def test_what_a_hub_starts_is_not_ordered_by_it(tmp_path: Path) -> None:
+    """As the requests of a server: that one has ended before the next one began does not matter."""
+    program = """
+        account, workers = Account(), []
+        timer = gevent.get_hub().loop.timer(0.03)
+        timer.start(lambda: workers.append(gevent.spawn(account.deposit, 1)))
+        early = gevent.spawn(account.deposit, 1)
+        gevent.sleep(0.06)
+        gevent.joinall(workers)
+    """
+    assert is_lost_update(ran(tmp_path, GEVENT, ACCOUNT, program), status="predicted")
+
+
 def test_gevent_loses_an_update(tmp_path: Path) -> None:
     program = """
         account = Account()
@@ -368,6 +441,29 @@ HAND_OVERS = {
         gevent.joinall(both)
         print([slot.count for slot in done])
     """,
+    "queue that only says when": """
+        from gevent.queue import JoinableQueue, SimpleQueue
+        slot, first, second, todo = Slot(), SimpleQueue(), SimpleQueue(), JoinableQueue()
+        def one():
+            slot.step()
+            first.put("go")
+        def two():
+            first.get()
+            slot.step()
+            second.put_nowait("on")
+        def three():
+            for item in second:
+                slot.step()
+                break
+            todo.get()
+            todo.task_done()
+        def four():
+            todo.put("last")
+            todo.join()
+            slot.step()
+        gevent.joinall([gevent.spawn(work) for work in (four, three, two, one)])
+        print(slot.count)
+    """,
     "event and result": """
         from gevent.event import AsyncResult, Event
         slot, ready, result = Slot(), Event(), AsyncResult()
@@ -384,7 +480,7 @@ HAND_OVERS = {
         print(slot.count)
     """,
     "join, get and link": """
-        from gevent.event import AsyncResult
+        from gevent.event import AsyncResult, Event
         slot = Slot()
         def work():
             slot.step()
@@ -398,6 +494,13 @@ HAND_OVERS = {
         last.get().step()
         for done in gevent.iwait([gevent.spawn(work)]):
             slot.step()
+        stepped = Event()
+        def linked(ended):
+            slot.step()
+            stepped.set()
+        gevent.spawn(work).link_value(linked)
+        stepped.wait()
+        slot.step()
         print(slot.count)
     """,
     "pool": """

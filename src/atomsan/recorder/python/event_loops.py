@@ -29,7 +29,7 @@ ROWS = (
     Hooked("trio._sync", "_LockImpl", "locked", "loop_lock_locked"),
     Hooked("trio._sync", "Semaphore", "acquire_nowait", "trio_permit_acquire"),
     Hooked("trio._sync", "Semaphore", "release", "trio_permit_release"),
-    Hooked("trio._sync", "CapacityLimiter", "acquire_on_behalf_of_nowait", "unfollowed_trio_limiters"),
+    Hooked("trio._sync", "CapacityLimiter", "__init__", "unfollowed_trio_limiters"),
     Hooked("trio._sync", "Condition", "notify", "trio_notify"),
     Hooked("trio._sync", "Condition", "notify_all", "trio_notify"),
     Hooked("trio._sync", "Event", "set", "loop_event_set"),

@@ -111,7 +111,12 @@ def _threads_were_imported(patches: Patches) -> None:
 
 
 def _events_were_imported(patches: Patches) -> None:
-    _sync.replace_slot(sys.modules["gevent.event"].AsyncResult, "call")
+    _sync.replace_slot(sys.modules["gevent.event"].AsyncResult, "result")
+
+
+def _greenlets_of_gevent_were_imported(patches: Patches) -> None:
+    for name in ("SpawnedLink", "SuccessSpawnedLink", "FailureSpawnedLink"):
+        _sync.replace_slot(getattr(sys.modules["gevent.greenlet"], name), "link")
 
 
 def _queues_were_imported(patches: Patches) -> None:
@@ -129,6 +134,7 @@ def _maps_were_imported(patches: Patches) -> None:
 _THEN: dict[str, Callable[[Patches], None]] = {
     "greenlet": _greenlet_was_imported,
     "gevent.hub": _hub_was_imported,
+    "gevent.greenlet": _greenlets_of_gevent_were_imported,
     "gevent.lock": _locks_were_imported,
     "gevent.thread": _threads_were_imported,
     "gevent.event": _events_were_imported,

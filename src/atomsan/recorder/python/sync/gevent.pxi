@@ -407,16 +407,29 @@ cdef PyObject *green_result_called(PyObject *result, PyObject *args, PyObject *k
     return slot_of(Py_TYPE(result)).call(result, args, kwargs)
 
 
+cdef PyObject *green_link_called(PyObject *link, PyObject *args, PyObject *kwargs) noexcept:
+    """What was linked to a greenlet runs, in a greenlet of its own, because that has ended."""
+    global linked_to
+    cdef PyObject *result
+    if is_recording() and PyTuple_GET_SIZE(args) > 0:
+        linked_to = PyTuple_GET_ITEM(args, 0)
+    result = slot_of(Py_TYPE(link)).call(link, args, kwargs)
+    linked_to = NULL
+    return result
+
+
 def replace_slot(kind, str what) -> None:
-    """`next` of a queue, of what waits or of a map; `call` of a result."""
+    """`queue`, `waited` or `mapped`: the next item of one; `result` or `link`: the call of one."""
     global slot_count
     cdef PyTypeObject *type = <PyTypeObject *><PyObject *>kind
     if slot_count == MOST_SLOTS:
         raise LookupError(what)
     slots[slot_count] = Slot(type, <NextFunction>type.tp_iternext, <KeywordsFunction>type.tp_call)
     slot_count += 1
-    if what == "call":
+    if what == "result":
         type.tp_call = <void *>green_result_called
+    elif what == "link":
+        type.tp_call = <void *>green_link_called
     elif what == "queue":
         type.tp_iternext = <void *>green_queue_next
     elif what == "waited":

@@ -1,5 +1,6 @@
 # Greenlets: a greenlet is a thread of the trace while it runs, and the greenlets of one OS thread share a lock, as the
-# tasks of a loop do: nobody of them comes in between what one does from switch to switch, and a switch orders nothing.
+# tasks of a loop do: nobody of them comes in between what one does from switch to switch, and a switch orders nothing. One
+# that switches to a greenlet of which it is the parent waits until somebody switches back.
 #
 # greenlet calls our trace function after each switch, in the greenlet that runs from now on. The program's own trace
 # function is called by ours. Each OS thread has a trace function of its own; it gets ours when a greenlet is made in it.
@@ -13,6 +14,7 @@ cdef extern from *:
     static __thread PyObject *atomsan_green_root;      /* its first greenlet, which stands for their lock */
     static __thread PyObject *atomsan_own_trace;       /* the trace function of the program, or NULL */
     static __thread int atomsan_is_traced;             /* our trace function is there */
+    static __thread PyObject *atomsan_linked_to;       /* the greenlet whose end starts the one that runs next, or NULL */
     static __thread PyObject *atomsan_green_op;        /* the primitive of gevent that is being used: it uses itself */
     """
     uint64_t green_epoch "atomsan_green_epoch"
@@ -20,6 +22,7 @@ cdef extern from *:
     PyObject *own_trace "atomsan_own_trace"
     bint is_traced "atomsan_is_traced"
     PyObject *green_op "atomsan_green_op"
+    PyObject *linked_to "atomsan_linked_to"
 
 cdef extern from "Python.h":
     void *PyCapsule_Import(const char *name, int no_block)
@@ -173,6 +176,19 @@ cdef bint is_hub(PyObject *greenlet) noexcept:
     return hub_type is not None and PyObject_TypeCheck(greenlet, <PyTypeObject *><PyObject *>hub_type)
 
 
+cdef bint is_child(PyObject *greenlet, PyObject *of) noexcept:
+    """Whether a greenlet that switches to this one calls it, as a task awaits another one. A hub is no work of anybody."""
+    cdef PyObject *parent
+    if is_hub(greenlet) or is_hub(of):
+        return False
+    parent = parent_of(greenlet)
+    if parent == NULL:
+        PyErr_Clear()
+        return False
+    Py_DECREF(parent)
+    return parent == of
+
+
 cdef void leave(PyObject *origin) noexcept:
     """The greenlet that ran until now does not run any more, or has ended."""
     cdef Primitive *entry = find(origin)
@@ -196,6 +212,7 @@ cdef void leave(PyObject *origin) noexcept:
 
 
 cdef void arrive(PyObject *target) noexcept:
+    global linked_to
     cdef Primitive *entry = find(target)
     cdef Kept fresh
     cdef bint is_first
@@ -212,23 +229,37 @@ cdef void arrive(PyObject *target) noexcept:
     if is_first:
         record(RAW_THREAD, KEY_NONE, 0, 0, 0, 0)
     record_after(RAW_ACQUIRE, KEY_NONE, FLAG_LOOP_LOCK, <uintptr_t>green_root, 1, 0)
+    if is_first and linked_to != NULL:
+        entry = find(linked_to)
+        linked_to = NULL
+        if entry != NULL and entry.number and entry.has_ended:
+            record_after(RAW_JOIN, KEY_NONE, 0, 0, entry.number, current_site())
 
 
 cdef void switched(PyObject *origin, PyObject *target) noexcept:
     """After a switch. A greenlet that a task of asyncio runs is part of the task: it runs while that has its step."""
     cdef Primitive *entry
     cdef PyObject *run
+    cdef bint is_back
     if not log_head().attached or running_task != NULL:
         return
     if not are_threads():
         begin_greenlets(origin)
+    entry = find(origin)
+    if entry != NULL:
+        entry.awaits_child = is_child(target, origin)
     entry = find(target)
+    is_back = entry != NULL and entry.awaits_child and (is_active(origin) or not has_begun(origin))
     if entry == NULL or not entry.was_forked:
         # of a class that says itself what its greenlets run
         run = _PyType_Lookup(Py_TYPE(target), NAME[N_RUN])
         fork_greenlet(target, run if run != NULL and PyFunction_Check(run) else NULL)
+    if is_back:
+        log_post(target)
     leave(origin)
     arrive(target)
+    if is_back:
+        log_take(target)
     entry = find(origin)
     if entry != NULL and entry.has_ended and not is_hub(target):
         # whoever goes on because a greenlet has ended; a hub goes on with whatever comes next

@@ -49,6 +49,7 @@ cdef struct Primitive:
     bint is_asked                  # of a lock or thread: somebody has asked for its state
     bint has_started, has_ended    # of a thread or task
     bint was_forked                # of a greenlet: who started it is in the log
+    bint awaits_child              # of a greenlet: it runs another one that it is the parent of, until that switches back
     bint was_notified              # of a task: the wait it is in was notified
 
 cdef Primitive **buckets = NULL

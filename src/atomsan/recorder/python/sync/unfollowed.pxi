@@ -69,7 +69,8 @@ cdef PyObject *unfollowed_trio_threads(
 cdef PyObject *unfollowed_trio_limiters(
     PyObject *watched, PyObject *const *args, size_t nargsf, PyObject *kwnames
 ) noexcept:
-    say_unfollowed(TRIO_LIMITERS)
+    if called_from_instrumented_code():
+        say_unfollowed(TRIO_LIMITERS)
     return call_original(watched, args, nargsf, kwnames)
 
 

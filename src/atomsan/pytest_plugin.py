@@ -23,6 +23,7 @@ import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, cast
 
@@ -162,6 +163,8 @@ class RunResult(TypedDict):
     findings: int
     is_cut_short: bool
     """Whether there was no time to look at all other interleavings."""
+    unfollowed: list[str]
+    """Whose tasks it had that were not followed: nothing is known to hold of it."""
     document: str
     """Its report, as the report file will have it; empty if there is no report file."""
 
@@ -370,6 +373,7 @@ class Plugin:
             "events": report.trace.events,
             "findings": len(self._failing(report)),
             "is_cut_short": report.prediction is not None and not report.prediction.is_complete,
+            "unfollowed": list(tape.meta.unfollowed),
             "document": self._rendered(report, self._report_file.format) if self._report_file else "",
         }
         item.__dict__.setdefault(RESULTS, []).append(result)
@@ -467,6 +471,9 @@ class Plugin:
                 " more time is given by --atomsan-predict-seconds",
                 yellow=True,
             )
+        for sentence in dict.fromkeys(chain.from_iterable(result["unfollowed"] for result in self._all_results)):
+            unknown = {result["test"] for result in self._all_results if sentence in result["unfollowed"]}
+            say(f"warning: {counted(len(unknown), 'test')} not known to hold: {sentence}", yellow=True)
         for file, why in self._not_watched.items():
             say(f"not watched: {file}: {why}")
         for warning in self._unmatched[0] if self._unmatched else ():

@@ -12,6 +12,7 @@ import pytest
 
 import atomsan
 from atomsan.findings.report import Report
+from cli.running import environment
 
 ACCOUNT = """
 class Account:
@@ -74,6 +75,7 @@ def test_tasks_on_uvloop_do_not_interrupt_each_other(tmp_path: Path) -> None:
 def test_uvloop_orders_as_asyncio_does(tmp_path: Path) -> None:
     """Locks, queues, futures, timers, callbacks and threads: each has the data to itself."""
     body = """
+        import threading
         account, jobs, loop = Account(asyncio.Lock()), asyncio.Queue(), asyncio.get_running_loop()
         async def make():
             for _ in range(2):
@@ -95,8 +97,13 @@ def test_uvloop_orders_as_asyncio_does(tmp_path: Path) -> None:
         def elsewhere():
             account.balance += 1
             loop.call_soon_threadsafe(threaded.set_result, None)
-        await asyncio.to_thread(elsewhere)
+        def elsewhere_again():
+            account.balance += 1
+        thread = threading.Thread(target=elsewhere)
+        thread.start()
         await threaded
+        await account.deposit(1)
+        await asyncio.to_thread(elsewhere_again)
         await account.deposit(1)
         print(account.balance)
     """
@@ -406,3 +413,14 @@ def test_other_libraries_are_not_followed(module: str, body: str, said: str, tmp
     assert ran(tmp_path, imported + "print(1)\n").verdict == "holds"
     report = ran(tmp_path, imported + f"{kind}(None)\n")
     assert (report.verdict, report.reason) == ("unknown", said)
+
+
+def test_pytest_says_of_which_tests_nothing_is_known(tmp_path: Path) -> None:
+    (tmp_path / "curio").mkdir()
+    (tmp_path / "curio" / "__init__.py").touch()
+    (tmp_path / "curio" / "task.py").write_text("class Task:\n    def __init__(self, coro): pass\n")
+    tests = "from curio.task import Task\ndef test_one(): Task(1)\ndef test_two(): Task(2)\ndef test_three(): pass\n"
+    (tmp_path / "test_it.py").write_text(tests)
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--atomsan", "test_it.py"]
+    done = subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=True)
+    assert done.stdout.count("warning: 2 tests not known to hold: tasks of curio were not followed: ") == 1

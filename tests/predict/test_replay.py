@@ -508,18 +508,21 @@ def run():
 IN_TWO_CALLS = """if move("waiting", "running"):
         box.n = box.n + 1
         move("running", "done")"""
+GIVEN_BACK = """if move("waiting", "running"):
+        box.n = box.n + 1
+        move("running", "waiting")"""
 IN_A_LOOP = """for old, new in (("waiting", "running"), ("running", "done")):
         if not move(old, new):
             return
         box.n = box.n + 1"""
 
 
-@pytest.mark.parametrize("steps", [IN_TWO_CALLS, IN_A_LOOP])
+@pytest.mark.parametrize("steps", [IN_TWO_CALLS, GIVEN_BACK, IN_A_LOOP])
 def test_what_another_call_of_the_same_function_did_is_no_evidence(tmp_path: Path, steps: str) -> None:
     assert predicted(tmp_path, CLAIM.format(steps), "run, run").findings == []
 
 
-@pytest.mark.parametrize("steps", [IN_TWO_CALLS, IN_A_LOOP])
+@pytest.mark.parametrize("steps", [IN_TWO_CALLS, GIVEN_BACK, IN_A_LOOP])
 def test_claim_that_is_looked_at_before_the_lock_is_taken_is_a_finding(tmp_path: Path, steps: str) -> None:
     code = CLAIM.format(steps).replace(
         "    with box.lock:\n        if box.state == old:\n            box.state = new\n            return True",

@@ -427,7 +427,9 @@ def _own_events(
             place = graphs.place(site)
             is_own = functions and functions[-1] == unit.function and place and place.function == unit.function
             if is_own and place and not (op == Op.READ and _is_end_of_loop(place, target, finder, graphs)):
-                found.append(OwnEvent(place.node, op, target))
+                is_again = bool(found) and found[-1][:2] == (place.node, Op.READ) == (place.node, op)
+                if not (is_again and finder.is_default(target, found[-1].target)):
+                    found.append(OwnEvent(place.node, op, target))
         if is_call:
             functions.append(finder.function(target))
     return found

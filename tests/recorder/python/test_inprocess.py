@@ -116,3 +116,28 @@ def test_what_one_recording_has_loaded_is_watched_by_the_next(tmp_path: Path) ->
         # it was not part of the one before
         *("other:pour", "other.py", "Other.v Other.w", "[]"),
     ]
+
+
+def test_code_that_is_gone_is_defined_no_more(tmp_path: Path) -> None:
+    """Or each recording of a process would cost more than the one before."""
+    for name, source in TWO_MODULES.items():
+        match = "match call:\n                case [1, *_]: pass\n            "
+        (tmp_path / f"{name}.py").write_text(textwrap.dedent(source.replace("if call:", match + "if call:")))
+    program = """
+        import atomsan, gc, sys
+
+        with atomsan.recording() as tape:
+            import first
+            first.fill()
+        kept = first.fill if {is_kept} else None
+        del first, sys.modules["first"]
+        with atomsan.recording() as tape:
+            gc.collect()  # between two recordings, the globals of modules are kept
+        with atomsan.recording() as tape:
+            import other
+            other.pour(kept)
+        from atomsan.recorder.python import session
+        print(*[made.loaded.module for made in session._made])
+    """
+    for is_kept, modules in ((False, ["other"]), (True, ["first", "other"])):
+        assert run(tmp_path, program.format(is_kept=is_kept)).split() == modules

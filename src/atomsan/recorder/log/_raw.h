@@ -123,7 +123,8 @@ enum {
     FLAG_CLASS = 8,       /* the object is a class, and `type` the number of that class itself */
     FLAG_QUEUE = 16,      /* KEY_STRUCTURE: of a queue. A write is a put or a get, a read is a look at its size.
                            * type: the site of the call, or 0 */
-    FLAG_CALLED_BACK = 32, /* begin: of a function that a library calls back */
+    FLAG_CALLED_BACK = 32, /* begin: of a function that a library calls back. RAW_DEPART, RAW_ARRIVE: before and after
+                           * the action of a barrier, which one thread does when all have arrived */
     FLAG_KNOWN = 64,      /* RAW_HOLDS: only if the object is known already. A container has its name from its use */
     FLAG_RESUMED = 128,   /* begin: of a generator that runs again */
     FLAG_REENTRANT = 256, /* acquire: of a lock that its holder can acquire again */

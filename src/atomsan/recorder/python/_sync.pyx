@@ -294,6 +294,7 @@ cdef void _name_all():
     _name_hook("semaphore_acquire", semaphore_acquire)
     _name_hook("semaphore_release", semaphore_release)
     _name_hook("barrier_wait", barrier_wait)
+    _name_hook("barrier_release", barrier_release)
     _name_hook("thread_join", thread_join)
     _name_hook("thread_is_alive", thread_is_alive)
     _name_hook("loop_lock_locked", loop_lock_locked)

@@ -49,6 +49,7 @@ THREADING = (
     Hooked("threading", "BoundedSemaphore", "release", "semaphore_release"),
     Hooked("threading", "Barrier", "__init__", "init_barrier"),
     Hooked("threading", "Barrier", "wait", "barrier_wait"),
+    Hooked("threading", "Barrier", "_release", "barrier_release"),
     Hooked("threading", "Thread", "join", "thread_join"),
     Hooked("threading", "Thread", "is_alive", "thread_is_alive"),
 )

@@ -215,10 +215,12 @@ class Session:
     def _take_over(self) -> None:
         """Modules that earlier recordings of this process have rewritten are watched again, if they are selected now.
 
-        All other code of theirs that is still there logs nothing from now on.
+        All other code of theirs that is still there logs nothing from now on. What is gone costs nothing any more.
         """
         before, _made[:] = _made[:], ()
         for made in before:
+            if not _probes.are_in_use(made.probes.probes):
+                continue
             if made.loaded is not None and self._watches_again(made.loaded, made.probes.first_site):
                 _made.append(made)
             else:

@@ -93,25 +93,26 @@ def test_greenlets_are_called_as_what_they_run() -> None:
 
 
 def test_what_an_operation_has_noted_is_that_of_its_greenlet() -> None:
-    """A condition that one greenlet waits for is not what another one, which has not waited, ran out of."""
+    """Two gets at a time in one OS thread, of which one can wait."""
     program = """
-        import queue, threading
+        import queue
         from greenlet import greenlet, getcurrent
         class Slow(queue.Queue):
             def _get(self):
                 getcurrent().parent.switch()
                 return super()._get()
-        slow, quick = Slow(), queue.Queue()
-        slow.put("a")
-        quick.put("b")
-        g = greenlet(slow.get)
-        g.switch()
-        quick.get_nowait()
-        g.switch()
+        first, second = Slow(), Slow()
+        first.put("a")
+        second.put("b")
+        both = greenlet(first.get), greenlet(second.get_nowait)
+        for one in both * 2:
+            one.switch()
     """
     lines = logged(textwrap.dedent(program))
-    assert "1 take quick item ? no-wait" in lines
-    assert "2 take slow item ?" in lines
+    assert [line for line in lines if "take" in line and "item" in line] == [
+        "2 take first item ?",
+        "3 take second item ? no-wait",
+    ]
 
 
 def test_programs_own_trace_function_is_called_and_is_its_own() -> None:

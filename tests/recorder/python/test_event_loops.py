@@ -263,17 +263,15 @@ TRIO_HAND_OVERS = {
             nursery.start_soon(first)
     """,
     "condition": """
-        condition, is_full = trio.Condition(), []
+        condition = trio.Condition()
         async def first():
+            await account.deposit(1)
             async with condition:
-                await account.deposit(1)
-                is_full.append(True)
                 condition.notify_all()
         async def second():
             async with condition:
-                while not is_full:
-                    await condition.wait()
-                await account.deposit(1)
+                await condition.wait()
+            await account.deposit(1)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(second)
             nursery.start_soon(first)
@@ -290,6 +288,19 @@ TRIO_HAND_OVERS = {
             async for one in receiving:
                 await one.deposit(1)
                 account.balance += one.balance
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(second)
+            nursery.start_soon(first)
+    """,
+    "channel that only says when": """
+        sending, receiving = trio.open_memory_channel(1)
+        async def first():
+            await account.deposit(1)
+            await sending.send("go")
+        async def second():
+            await trio.sleep(0.01)
+            await receiving.receive()
+            await account.deposit(1)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(second)
             nursery.start_soon(first)

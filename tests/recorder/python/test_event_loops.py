@@ -426,6 +426,27 @@ def test_other_libraries_are_not_followed(module: str, body: str, said: str, tmp
     assert (report.verdict, report.reason) == ("unknown", said)
 
 
+def test_library_of_another_form_is_not_followed(tmp_path: Path) -> None:
+    """Whatever it may have in its place."""
+    (tmp_path / "trio" / "_core").mkdir(parents=True)
+    for file in ("trio/__init__.py", "trio/_core/__init__.py"):
+        (tmp_path / file).touch()
+    (tmp_path / "trio" / "_core" / "_run.py").write_text("class Runner:\n    def spawn_impl(self): pass\n")
+    report = ran(tmp_path, "import trio._core._run\nprint(1)\n")
+    assert (report.verdict, report.reason) == ("unknown", "trio was not followed in all that it does")
+    (tmp_path / "greenlet.py").write_text("class greenlet: pass\n")
+    report = ran(tmp_path, "import greenlet\nprint(1)\n")
+    assert (report.verdict, report.reason) == ("unknown", "greenlet was not followed in all that it does")
+
+
+def test_library_of_another_form_is_said_of_each_test(tmp_path: Path) -> None:
+    (tmp_path / "greenlet.py").write_text("class greenlet: pass\n")
+    (tmp_path / "test_it.py").write_text("import greenlet\ndef test_one(): pass\ndef test_two(): pass\n")
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--atomsan", "test_it.py"]
+    done = subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=True)
+    assert "warning: 2 tests not known to hold: greenlet was not followed in all that it does" in done.stdout
+
+
 def test_pytest_says_of_which_tests_nothing_is_known(tmp_path: Path) -> None:
     (tmp_path / "curio").mkdir()
     (tmp_path / "curio" / "__init__.py").touch()

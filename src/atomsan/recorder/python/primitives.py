@@ -234,13 +234,27 @@ def _asyncio_was_imported() -> None:
 def _of_greenlets_was_imported(name: str) -> None:
     from atomsan.recorder.python import greenlets
 
-    greenlets.imported(name, _patches)
+    _follow(greenlets.imported, name)
 
 
 def _event_loop_was_imported(name: str) -> None:
     from atomsan.recorder.python import event_loops
 
-    event_loops.imported(name, _patches)
+    _follow(event_loops.imported, name)
+
+
+def _follow(imported: Callable[[str, Patches], None], name: str) -> None:
+    """Tasks that are followed in part look as if nothing came in between: then nothing is known to hold."""
+    known = len(_patches.unwatched)
+    try:
+        imported(name, _patches)
+    except Exception as error:
+        _patches.add_unwatched(name, f"{type(error).__name__}: {error}")
+    if len(_patches.unwatched) > known:
+        library = name.partition(".")[0]
+        _sync.say_of_each_trace(
+            f"{library} was not followed in all that it does: {name} has another form than is known"
+        )
 
 
 OF_GREENLETS = (

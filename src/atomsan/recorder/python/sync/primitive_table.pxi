@@ -203,3 +203,4 @@ def forget_all() -> None:
                 Py_DECREF(ref)
     # They die here, with their callbacks, when the table knows them no more.
     references.clear()
+    _said_of_each.clear()

@@ -3,6 +3,17 @@
 cdef dict _said = {}
 """By the sentence, the trace in which it was said last."""
 
+cdef list _said_of_each = []
+"""What is so of each trace."""
+
+
+def say_of_each_trace(str sentence) -> None:
+    """Nothing is known to hold of this trace, nor of those that this recording has after it."""
+    if sentence not in _said_of_each:
+        _said_of_each.append(sentence)
+        define(["unfollowed", sentence])
+
+
 cdef str TRIO = (
     "tasks of trio were not followed: they look like one thread, so what they do to each other was not checked"
 )

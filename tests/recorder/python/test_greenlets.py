@@ -700,3 +700,33 @@ def test_native_threads_of_gevent_are_not_followed(tmp_path: Path) -> None:
     """
     report = ran(tmp_path, GEVENT, program)
     assert (report.verdict, report.reason) == ("unknown", "jobs of gevent.threadpool were not followed")
+
+
+def test_everything_is_as_it_was_after_the_recording(tmp_path: Path) -> None:
+    """Of types in C, too, which Python code cannot change."""
+    program = """
+        import gevent.event, gevent.lock, gevent.pool, gevent.queue, gevent.thread, gevent.threadpool
+        import trio._channel, trio._core._run, trio._sync, uvloop.loop
+        from atomsan.recorder.python import primitives
+
+        owners = [
+            gevent, gevent.hub, gevent.lock.Semaphore, gevent.lock.BoundedSemaphore, gevent.lock.RLock, gevent.Greenlet,
+            gevent.thread.LockType, gevent.event.Event, gevent.event.AsyncResult, gevent.queue.SimpleQueue,
+            gevent.queue.Queue, gevent.queue.Channel, gevent.pool.Group, gevent.pool.Pool, uvloop.loop.Loop,
+            trio._core._run, trio._core._run.Runner, trio._core._run.Nursery, trio._sync.Event, trio._sync.Semaphore,
+        ]
+        def taken():
+            return [{name: (id(value), getattr(value, "__code__", None)) for name, value in vars(owner).items()}
+                    for owner in owners]
+        before = taken()
+        with primitives.watching():
+            assert primitives.unwatched() == []
+            during = taken()
+            assert all(one != other for one, other in zip(before, during))
+        assert before == taken()
+        print(gevent.spawn(len, "abc").get())
+    """
+    path = tmp_path / "app.py"
+    path.write_text(textwrap.dedent(program))
+    done = subprocess.run([sys.executable, path], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("3\n", "")

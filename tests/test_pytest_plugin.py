@@ -722,6 +722,19 @@ def test_prediction_can_be_turned_off(tmp_path: Path) -> None:
     assert set(run_pytest(project, "--atomsan", "--no-atomsan-predict").outcomes.values()) == {"PASSED"}
 
 
+def test_missing_events_are_in_the_summary(tmp_path: Path) -> None:
+    """Where nothing is found in such a test, it is not known to hold."""
+    conftest = """
+        import atomsan.recorder.log.recording as recording
+        recording.Recording._losses = lambda self: ["nobody has read them"]
+    """
+    ran = run_pytest(
+        write(tmp_path / "project", QUIET | {"conftest.py": conftest}), "--atomsan", "--no-atomsan-predict"
+    )
+    assert set(ran.outcomes.values()) == {"PASSED"}
+    assert "warning: events of 3 tests are missing: nobody has read them" in ran.out
+
+
 def test_time_that_runs_out_is_in_the_summary(tmp_path: Path) -> None:
     project = write(tmp_path / "project", QUIET)
     ran = run_pytest(project, "--atomsan", "--atomsan-predict-seconds=1e-9")

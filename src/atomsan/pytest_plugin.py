@@ -165,6 +165,8 @@ class RunResult(TypedDict):
     """Whether there was no time to look at all other interleavings."""
     unfollowed: list[str]
     """Whose tasks it had that were not followed: nothing is known to hold of it."""
+    missing: str
+    """Why events of it are missing; empty if none are."""
     document: str
     """Its report, as the report file will have it; empty if there is no report file."""
 
@@ -374,6 +376,7 @@ class Plugin:
             "findings": len(self._failing(report)),
             "is_cut_short": report.prediction is not None and not report.prediction.is_complete,
             "unfollowed": list(tape.meta.unfollowed),
+            "missing": report.cut or "",
             "document": self._rendered(report, self._report_file.format) if self._report_file else "",
         }
         item.__dict__.setdefault(RESULTS, []).append(result)
@@ -474,6 +477,9 @@ class Plugin:
         for sentence in dict.fromkeys(chain.from_iterable(result["unfollowed"] for result in self._all_results)):
             unknown = {result["test"] for result in self._all_results if sentence in result["unfollowed"]}
             say(f"warning: {counted(len(unknown), 'test')} not known to hold: {sentence}", yellow=True)
+        for why in dict.fromkeys(result["missing"] for result in self._all_results if result["missing"]):
+            tests = {result["test"] for result in self._all_results if result["missing"] == why}
+            say(f"warning: events of {counted(len(tests), 'test')} are missing: {why}", yellow=True)
         for file, why in self._not_watched.items():
             say(f"not watched: {file}: {why}")
         for warning in self._unmatched[0] if self._unmatched else ():

@@ -11,6 +11,7 @@ import pytest
 from atomsan.source import cache as caching
 from atomsan.source.cache import CodeCache, default_directory
 from atomsan.source.instrument import compile_instrumented
+from forking import exit_code, forked
 
 SOURCE = b"class C:\n    def f(self):\n        self.n += 1\n        return {'a': (1, None, 2.5)}\n"
 MADE = compile_instrumented(SOURCE, module="m", file="m.py")
@@ -123,12 +124,13 @@ def test_entries_that_another_user_made_are_not_used() -> None:
     with tempfile.TemporaryDirectory() as shared:  # a directory of pytest's is not open to another user
         os.chmod(shared, 0o1777)
         cache = CodeCache(os.path.join(shared, "cache"))
-        child = os.fork()
-        if not child:
+
+        def as_another() -> None:
             os.setuid(65534)
             cache.store("0123", *MADE)
-            os._exit(0 if cache.load("0123") else 1)
-        assert os.waitpid(child, 0)[1] == 0, "who made it may use it"
+            assert cache.load("0123")
+
+        assert exit_code(forked(as_another)) == 0, "who made it may use it"
         assert cache.load("0123") is None
 
 

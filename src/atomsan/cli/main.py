@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
+import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from atomsan import env
@@ -37,9 +40,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     gc.set_threshold(200_000)
     env.prepare()
     try:
-        return guarded(lambda: _run(sys.argv[1:]))
+        return guarded(lambda: _run(sys.argv[1:]), on_shortage=_leave)
     finally:
         gc.freeze()
+
+
+def _leave() -> None:
+    """End this process now: where memory has run out, libraries can crash when they tidy up after themselves."""
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError, AttributeError):
+            stream.flush()
+    os._exit(Exit.BAD)
 
 
 def _run(arguments: list[str]) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from atomsan.cli.exit_codes import Exit
-from atomsan.cli.messages import say
+from atomsan.cli.messages import say, shown_warnings
 from atomsan.cli.option_groups import ReportOptions
 from atomsan.errors import InputError, check_positive
 from atomsan.reports.numerals import counted
@@ -50,12 +50,13 @@ def check_and_report(
 def _exit_code(report: Report, reporting: ReportOptions) -> Exit:
     if report.stopped:
         return Exit.INTERRUPTED
-    return Exit.FINDINGS if reporting.fails(report) else Exit.FINE
+    if reporting.fails(report):
+        return Exit.FINDINGS
+    return Exit.INTERRUPTED if report.cut else Exit.FINE
 
 
 def _warn(report: Report, *, quiet: bool) -> None:
-    if not quiet:
-        for text in [*report.warnings, *report.repairs]:
-            say(f"warning: {report.trace.source}: {text}")
+    for text in shown_warnings([*report.warnings, *report.repairs], report.cut, quiet=quiet):
+        say(f"warning: {report.trace.source}: {text}")
     if report.stopped:
         say(f"{report.stopped} after {counted(report.trace.events, 'event')} of {report.trace.source}")

@@ -134,8 +134,8 @@ def _outcome(trace: str, reading: TraceOptions, *, quiet: bool) -> Validation:
 
 
 def _warn(outcome: Validation, *, quiet: bool) -> None:
-    if outcome.source and not quiet:
-        warn(outcome.source, repairs=False)
+    if outcome.source:
+        warn(outcome.source, repairs=False, quiet=quiet)
     if outcome.error:
         say(str(outcome.error))
     if outcome.interrupted:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import builtins
 import keyword
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
@@ -120,18 +120,38 @@ class Repairs:
             if (case := cases.get(finding.id)) is not None:
                 alike.setdefault(_about(case, finding), []).append(case)
         joined = {key: _joined(same) for key, same in alike.items()}
-        return {
-            finding.id: self._repair(_with_all(case, joined[_about(case, finding)]))
-            for finding in findings
-            if (case := cases.get(finding.id)) is not None
-        }
+        return self._with_one_lock(
+            {
+                finding.id: self._repair(_with_all(case, joined[_about(case, finding)]))
+                for finding in findings
+                if (case := cases.get(finding.id)) is not None
+            }
+        )
 
-    def _repair(self, case: _Case) -> Repair:
+    def _with_one_lock(self, repairs: Mapping[str, tuple[Repair, list[_Part]]]) -> dict[str, Repair]:
+        """A new lock is the same for all repairs that make it at one place: following them all may take it twice."""
+        found = {name: repair for name, (repair, _) in repairs.items()}
+        alike: dict[tuple[object, ...], list[str]] = {}
+        for name, repair in found.items():
+            if repair.new is not None and not repair.is_task:
+                alike.setdefault((repair.new[1:], *(one.file for one in repair.sections[:1])), []).append(name)
+        for names in alike.values():
+            parts = [part for name in names for part in repairs[name][1]]
+            below = {function for part in parts for function in self._called.below(*part)}
+            is_nested = any("RLock" in str(found[name].new) for name in names)
+            if is_nested or not below.isdisjoint(part.function for part in parts):
+                for name in names:
+                    new = found[name].new
+                    found[name] = replace(found[name], new=new and new._replace(made="threading.RLock()"))
+        return found
+
+    def _repair(self, case: _Case) -> tuple[Repair, list[_Part]]:
+        """With the statements that hold the lock after it."""
         lock = self._best_lock(case)
         repair = self._with_lock(case, lock) if lock is not None else self._with_new_lock(case)
         parts = self._parts(case, lock, repair)
         repair = self._with_reentered(case, lock, repair, parts)
-        return replace(
+        repair = replace(
             repair,
             is_task=case.is_task,
             waits=self._wait(case),
@@ -141,6 +161,7 @@ class Repairs:
             idiom=idiom(case.first, case.last, case.unit, self._around.writers, self._graphs),
             is_partial=self._around.is_partial,
         )
+        return repair, parts
 
     def _parts(self, case: _Case, lock: int | None, repair: Repair) -> list[_Part]:
         """The statements that hold the lock after the repair, and did not before."""

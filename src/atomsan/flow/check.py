@@ -20,7 +20,7 @@ from atomsan.checkers import algorithms
 from atomsan.checkers.atomic_sets import STATUS
 from atomsan.checkers.registry import Capability, Entry, chosen
 from atomsan.findings.reasons import UNDECIDED
-from atomsan.findings.report import NamedTransactions, Report, of_level
+from atomsan.findings.report import NamedTransactions, Report, of_a_part, of_level
 from atomsan.flow.blind_spots import blind_spots
 from atomsan.flow.checker_pass import CheckerPass
 from atomsan.flow.passes import Pass, execute
@@ -402,7 +402,7 @@ def _report(state: _Check, judged: Sequence[Finding]) -> Report:
         raise AssertionError("findings, and nothing that is violated")
     source, meta, sets = main.source, main.source.meta, state.trace.spec.sets
     counting = _counting(state)
-    return Report(
+    report = Report(
         trace=source.facts(main.begins.transactions, is_whole=main.stopped is None),
         algorithm=state.choice.shown,
         serializable=state.serializable,
@@ -427,6 +427,7 @@ def _report(state: _Check, judged: Sequence[Finding]) -> Report:
         held=meta.fields,
         is_recorded=meta.recorded,
     )
+    return of_a_part(report, source.missing)
 
 
 def _reason(state: _Check, judged: Sequence[Finding]) -> str | None:

@@ -80,6 +80,8 @@ class Refinement:
     rounds: list[Round] = field(default_factory=list)
     removed: dict[str, Removed] = field(default_factory=dict)
     stopped: str | None = None
+    cut: dict[str, str] = field(default_factory=dict)
+    """By trace, why events of the run are missing, where they are: there may be violations among them."""
     unmatched: dict[str, list[str]] = field(default_factory=dict)
     """By key, the globs of `start` that match no region of any of the traces."""
 
@@ -114,7 +116,8 @@ class Refinement:
         state = "finished" if self.finished else f"not finished: {self.stopped}"
         made = f"Made by atomsan refine in {len(self.rounds)} round{'s' * (len(self.rounds) != 1)}, {state}."
         comments = self.reasons | {literal(region): str(removed) for region, removed in self.removed.items()}
-        return self.spec.to_toml(comments, "\n".join([made, *(f"Left: {text}." for text in self.left)]))
+        left = [*self.left, *(f"what is missing of {trace}: {why}" for trace, why in self.cut.items())]
+        return self.spec.to_toml(comments, "\n".join([made, *(f"Left: {text}." for text in left)]))
 
 
 def refine(
@@ -179,6 +182,8 @@ def _play(refinement: Refinement, one: Round, passes: Iterator[tuple[str, Checke
     try:
         for trace, checked in passes:
             _add_violating(found, one, trace, checked)
+            if checked.source.missing is not None:
+                refinement.cut[trace] = checked.source.missing
             for key, globs in refinement.unmatched.items():
                 refinement.unmatched[key] = unmatched(globs, checked.source.symbols.regions)
             if checked.stopped:

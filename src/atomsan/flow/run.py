@@ -228,7 +228,9 @@ def recorded(
 
             recording = run.recording()
             forked = ForkedProcesses(launch, limits, spool, path, force=force)
-            with Tape(recording.symbols, recording.meta, path, force=force, room=room) as tape, forked:
+            stop = recording.cut_short
+            tape = Tape(recording.symbols, recording.meta, path, force=force, room=room, on_full=stop)
+            with tape, forked:
                 recording.start(tape)
                 for is_asked in run.read_until_exit(recording):
                     forked.read()
@@ -243,6 +245,7 @@ def _checked_live(program: Program, options: RecordingOptions, limits: Limits, c
     """Run a program to its end and check it meanwhile. Nothing is kept."""
     program.check()
     with started(PythonLaunch(program, options), limits) as run:
+        from atomsan.findings.report import of_a_part
         from atomsan.recorder.log.live import LiveEvents
 
         recording = run.recording()
@@ -251,6 +254,7 @@ def _checked_live(program: Program, options: RecordingOptions, limits: Limits, c
         # a checker that has made up its mind reads no further, but the program is not to be cut short
         for _ in source.batches():
             pass
+        report = of_a_part(report, recording.meta.missing)
         return Ran([_with_program(report, run.outcome)], run.outcome, recording.definitions.selections)
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from atomsan.checkers.atomic_sets import METHODS, MOST_MATCHES, NAME, Method
 from atomsan.checkers.results import TransactionList
 from atomsan.errors import InputError
-from atomsan.findings.report import NamedTransactions, Report, SetFacts, of_level
+from atomsan.findings.report import NamedTransactions, Report, SetFacts, of_a_part, of_level
 from atomsan.flow.blind_spots import blind_spots
 from atomsan.flow.passes import Pass, execute
 from atomsan.flow.set_check import EVERYTHING, SetCheck, Sets, unfollowed_fields
@@ -208,7 +208,7 @@ def _report(state: _Sets, judged: Sequence[Finding]) -> Report:
     answers = {found.serializable for found in facts.values()}
     is_whole = not any(one.stopped for one in state.checks)
     serializable = False if False in answers else True if is_whole and None not in answers else None
-    return Report(
+    report = Report(
         trace=main.source.facts(main.transactions, is_whole=main.stopped is None),
         algorithm=NAME,
         serializable=serializable,
@@ -234,6 +234,7 @@ def _report(state: _Sets, judged: Sequence[Finding]) -> Report:
         patterns=dict(sorted(patterns.items(), key=lambda item: int(item[0]))),
         sets=facts,
     )
+    return of_a_part(report, main.source.missing)
 
 
 def _violating(state: _Sets) -> TransactionList:

@@ -142,6 +142,8 @@ class _Kinds:
             self._tried[tried] += 1
             if (found := self._example(torn, tear)) is not None:
                 is_found = True
+                if found.changes and stand_in is None and self._tried[tried] == 1:
+                    found = min((found, *self._done_again(pair, torn, tear)), key=lambda one: weight(one.changes))
                 yield from self._taken(kind, found._replace(stand_in=_acting(torn, stand_in)))
             else:
                 self._failed.append(kind)
@@ -169,6 +171,17 @@ class _Kinds:
             yield found
         elif kind not in self.doubtful or weight(found.changes) < weight(self.doubtful[kind].changes):
             self.doubtful[kind] = found
+
+    def _done_again(self, pair: Pair, torn: Torn, tear: Tear) -> Iterator[Prediction]:
+        """The same by the next units that do it: what the first of all finds, nobody may find again."""
+        if pair.is_ordered_inside:
+            return
+        again, other_again = torn.shape.again(torn.unit), torn.other.again(torn.other_unit)
+        units = ((again, torn.other_unit), (torn.unit, other_again), (again, other_again))
+        for unit, other_unit in units:
+            if unit is not None and other_unit is not None:
+                found = self._example(torn._replace(unit=unit, other_unit=other_unit), tear)
+                yield from () if found is None else (found,)
 
     def _example(self, torn: Torn, tear: Tear) -> Prediction | None:
         ways = [way for way in (torn.grid.whole(tear.first, tear.last), torn.grid.tear(tear)) if way is not None]

@@ -118,6 +118,7 @@ def check_schema(found: pa.Schema, wanted: pa.Schema, source: str) -> None:
 
 _META_TYPES: dict[str, Any] = {
     "complete": bool,
+    "cut": str | None,
     "recorded": bool | None,
     "events": int | None,
     "program": str | None,
@@ -140,12 +141,15 @@ def _platform() -> str:
     return "-".join(part for part in (platform.system(), platform.release(), platform.machine()) if part)
 
 
-def meta_to_json(meta: TraceMeta, symbols: Symbols, events: int, *, complete: bool) -> dict[str, Any]:
-    """The metadata of a trace, as the content of `meta.json`."""
+def meta_to_json(
+    meta: TraceMeta, symbols: Symbols, events: int, *, complete: bool, is_growing: bool = False
+) -> dict[str, Any]:
+    """The metadata of a trace, as the content of `meta.json`. `is_growing`: more of it will come."""
     sites = symbols.sites.names
     content = {
         "format": STORAGE_FORMAT,
         "complete": complete,
+        "cut": None if complete or is_growing else meta.cut,
         "recorded": meta.recorded,
         "events": events if complete else None,
         "program": meta.program,
@@ -201,7 +205,9 @@ def meta_from_json(content: Any, symbols: Symbols, format: str, source: str) -> 
         if not all(isinstance(numbered.get(key), int) and 0 <= numbered[key] < limit for key, limit in limits.items()):
             raise InputError("'numbered_sites' is wrong", source=source)
         symbols.sites.names.number_from(numbered["first"], numbered["count"])
-    return TraceMeta(source, format, warnings=[*known["unfollowed"], *known["gaps"]], **known)
+    known["cut"] = None if known["complete"] else known["cut"]
+    warnings = [*known["unfollowed"], *known["gaps"], *([known["cut"]] if known["cut"] else [])]
+    return TraceMeta(source, format, warnings=warnings, **known)
 
 
 def _dict_of_lists(key: str, content: dict[Any, Any], source: str) -> dict[str, list[str]]:

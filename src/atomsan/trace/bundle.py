@@ -47,7 +47,7 @@ from atomsan.trace.arrow import (
 from atomsan.trace.arrow_sizes import MARKER, StreamCutError, check_message
 from atomsan.trace.events import Batch
 from atomsan.trace.insertions import INSERTION_ROW, with_insertions
-from atomsan.trace.meta import TraceMeta
+from atomsan.trace.meta import CUT_SHORT, TraceMeta
 from atomsan.trace.regions import was_recorded
 from atomsan.trace.symbols import SYMBOL_KINDS, Symbols
 
@@ -80,6 +80,7 @@ class BundleWriter:
         self._events = 0
         self._meta_text = ""
         self._meta_due = 0.0
+        self._is_finished = False
         self._written = dict.fromkeys(SYMBOL_KINDS, 0)
         self._write_meta(complete=False)
         self._options = options = pa.ipc.IpcWriteOptions(compression="lz4")
@@ -119,6 +120,7 @@ class BundleWriter:
             if stream is not None:
                 stream.close()
         self.close()
+        self._is_finished = True
         self._write_meta(complete=self._meta.complete)
 
     def close(self) -> None:
@@ -134,7 +136,8 @@ class BundleWriter:
 
     def _write_meta(self, *, complete: bool) -> None:
         start = time.monotonic()
-        content = meta_to_json(self._meta, self._symbols, self._events, complete=complete)
+        is_growing = not self._is_finished
+        content = meta_to_json(self._meta, self._symbols, self._events, complete=complete, is_growing=is_growing)
         text = json.dumps(content, indent=1) + "\n"
         if text != self._meta_text:
             # replaced in one step, so that a reader never finds half of it
@@ -149,15 +152,18 @@ class BundleWriter:
 class BundleSource:
     """The batches of a bundle; of one that was cut short, those before the cut.
 
-    The process that wrote the bundle can pass its `symbols`, which are then not read again.
+    The process that wrote the bundle can pass its `symbols`, which are then not read again, and the `owner` of the
+    directory, who removes it when nobody needs it any more.
     """
 
-    def __init__(self, directory: Path, symbols: Symbols | None = None) -> None:
+    def __init__(self, directory: Path, symbols: Symbols | None = None, *, owner: object = None) -> None:
         self._directory = directory
+        self._owner = owner
         self._is_cut = False
         self.symbols = Symbols()
         content = _read_meta(directory)
         self.meta = meta_from_json(content, self.symbols, "bundle", str(directory))
+        self.meta.cut = self.meta.missing
         # Of a bundle that is still being written, only what is there now: later events may use symbols not read here.
         self._events_size = None if self.meta.complete else _size(directory / EVENTS)
         # before the symbols, which know what these use
@@ -176,8 +182,9 @@ class BundleSource:
             given += len(batch)
         if self.meta.events is not None and given < self.meta.events and not self._is_cut:
             self._warn(f"{EVENTS} is cut: {given} of {self.meta.events} events are there")
-        if not self.meta.complete and not self._is_cut:
-            self._warn(f"the recording was cut short: {given} events are there")
+        if not self._is_cut and self.meta.cut == CUT_SHORT:
+            self.meta.cut = f"{CUT_SHORT}: {given} events are there"
+            self._warn(self.meta.cut)
 
     def _stored_batches(self) -> Iterator[Batch]:
         given = 0
@@ -198,7 +205,7 @@ class BundleSource:
         return found
 
     def place(self, event: int) -> Place:
-        return Place(str(self._directory), None, event)
+        return Place(self.meta.source, None, event)
 
     def _read_table(self, kind: SymbolKind) -> None:
         name = f"{stored_name(kind)}.arrows"
@@ -216,6 +223,7 @@ class BundleSource:
         """Something is missing at the end of a file."""
         self._is_cut = True
         self.meta.complete = False
+        self.meta.cut = self.meta.cut or text
         self.meta.warnings.append(text)
 
     def _record_batches(self, name: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
@@ -271,7 +279,9 @@ class BundleSource:
                 return
             except InputError as error:
                 raise InputError(f"batch {number} is damaged: {error.message}", source=source) from error
-            except (pa.ArrowException, OSError, ValueError, MemoryError, KeyError) as error:
+            except MemoryError as error:
+                raise InputError(f"not enough memory for batch {number}: {first_line(error)}", source=source) from error
+            except (pa.ArrowException, OSError, ValueError, KeyError) as error:
                 if _is_at_end(file):
                     self._warn(f"{name} is cut inside batch {number}; the batches before it were read")
                     return

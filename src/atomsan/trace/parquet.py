@@ -30,7 +30,7 @@ from atomsan.trace.arrow import (
 )
 from atomsan.trace.arrow_sizes import StreamCutError, messages
 from atomsan.trace.events import BATCH_EVENTS, Batch, SymbolKind
-from atomsan.trace.meta import TraceMeta
+from atomsan.trace.meta import CUT_SHORT, TraceMeta
 from atomsan.trace.regions import was_recorded
 from atomsan.trace.symbols import SYMBOL_KINDS, Symbols, SymbolTable
 
@@ -100,8 +100,9 @@ class ParquetSource:
         for kind in stored_tables(content):
             self._unpack(self.symbols.table(kind), metadata.get(_table_key(kind), b""))
         self.meta.recorded = self.meta.recorded or was_recorded(self.symbols)
-        if not self.meta.complete:
-            self.meta.warnings.append("the recording was cut short before it was archived")
+        if not self.meta.complete and self.meta.cut is None:
+            self.meta.cut = f"{CUT_SHORT} before it was archived"
+            self.meta.warnings.append(self.meta.cut)
 
     def batches(self) -> Iterator[Batch]:
         given = 0
@@ -113,7 +114,8 @@ class ParquetSource:
                 given += len(batch)
             if self.meta.events is not None and given != self.meta.events:
                 self.meta.complete = False
-                self.meta.warnings.append(f"it has {given} events, and says it has {self.meta.events}")
+                self.meta.cut = f"it has {given} events, and says it has {self.meta.events}"
+                self.meta.warnings.append(self.meta.cut)
         except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
             raise InputError(f"cut or damaged after event {given}: {first_line(error)}", source=self._path) from error
         finally:

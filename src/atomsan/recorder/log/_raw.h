@@ -26,11 +26,13 @@ typedef struct {
     uint64_t capacity;           /* records; a power of two */
     volatile uint64_t head;      /* records written ever, by the program */
     volatile uint64_t tail;      /* records read ever, by the reader */
-    volatile uint64_t lost;      /* records that found no room; not 0 only if the reader died */
+    volatile uint64_t lost;      /* records that found no room: the reader is dead, or took nothing for too long */
     volatile uint32_t stop;      /* the reader wants no more: probes log nothing from then on */
     volatile uint32_t closed;    /* the program ended its recording in good order */
     volatile uint32_t waiting;   /* the program waits for room */
     volatile uint32_t unsent;    /* definitions that could not be written: the program closed their file, or it is full */
+    volatile uint32_t patience;  /* milliseconds: the reader is not waited for any more if it takes nothing for so long */
+    volatile uint32_t unfollowed; /* forked processes that were to be recorded, and could not be */
 } RawHead;                       /* and zeros up to the first record, which the program relies on */
 
 #define RAW_MAGIC 0x31676f6c6d6f7461ULL   /* "atomlog1" */

@@ -67,8 +67,7 @@ class ForkedProcesses:
         """The program has ended. What its processes do from now on is not recorded."""
         self.read()
         for entry in self._running[:]:
-            entry[0].stop()
-            entry[0].meta.warnings.append("recording stopped: the program ended before this process of it")
+            entry[0].cut_short("recording stopped: the program ended before this process of it")
             self._end(entry)
 
     def _add(self, process: int, path: str) -> None:
@@ -80,14 +79,14 @@ class ForkedProcesses:
         except (OSError, ValueError):
             return  # it has ended before it began, or has spoiled its log
         where = None if self._path is None else _beside(self._path, process, force=self._force)
-        tape = Tape(recording.symbols, recording.meta, where, force=self._force)
+        tape = Tape(recording.symbols, recording.meta, where, force=self._force, on_full=recording.cut_short)
         recording.start(tape)
         self._running.append((recording, log, ForkedTape(process, tape, where)))
 
     def _end(self, entry: tuple[Recording, SharedLog, ForkedTape]) -> None:
         recording, _, forked = entry
         self._running.remove(entry)
-        recording.finish(complete=not recording.meta.warnings)
+        recording.finish()
         recording.meta.warnings += recording.warnings
         if forked.tape.events:
             forked.tape.finish()

@@ -138,7 +138,7 @@ class Repairs:
         for names in alike.values():
             parts = [part for name in names for part in repairs[name][1]]
             below = {function for part in parts for function in self._called.below(*part)}
-            is_nested = any("RLock" in str(found[name].new) for name in names)
+            is_nested = any("threading.RLock" in str(found[name].new) for name in names)
             if is_nested or not below.isdisjoint(part.function for part in parts):
                 for name in names:
                     new = found[name].new

@@ -133,12 +133,12 @@ class Repairs:
         found = {name: repair for name, (repair, _) in repairs.items()}
         alike: dict[tuple[object, ...], list[str]] = {}
         for name, repair in found.items():
-            if repair.new is not None and not repair.is_task:
+            if repair.new is not None and repair.new.made.startswith("threading."):
                 alike.setdefault((repair.new[1:], *(one.file for one in repair.sections[:1])), []).append(name)
         for names in alike.values():
             parts = [part for name in names for part in repairs[name][1]]
             below = {function for part in parts for function in self._called.below(*part)}
-            is_nested = any("threading.RLock" in str(found[name].new) for name in names)
+            is_nested = any("RLock" in str(found[name].new) for name in names)
             if is_nested or not below.isdisjoint(part.function for part in parts):
                 for name in names:
                     new = found[name].new

@@ -24,6 +24,7 @@ import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, cast
 
@@ -163,6 +164,8 @@ class RunResult(TypedDict):
     findings: int
     is_cut_short: bool
     """Whether there was no time to look at all other interleavings."""
+    unfollowed: list[str]
+    """Whose tasks it had that were not followed: nothing is known to hold of it."""
     missing: str
     """Why events of it are missing; empty if none are."""
     document: str
@@ -374,6 +377,7 @@ class Plugin:
             "events": report.trace.events,
             "findings": len(self._failing(report)),
             "is_cut_short": report.prediction is not None and not report.prediction.is_complete,
+            "unfollowed": list(tape.meta.unfollowed),
             "missing": report.cut or "",
             "document": self._rendered(report, self._report_file.format) if self._report_file else "",
         }
@@ -476,6 +480,9 @@ class Plugin:
                 " more time is given by --atomsan-predict-seconds",
                 yellow=True,
             )
+        for sentence in dict.fromkeys(chain.from_iterable(result["unfollowed"] for result in self._all_results)):
+            unknown = {result["test"] for result in self._all_results if sentence in result["unfollowed"]}
+            say(f"warning: {counted(len(unknown), 'test')} not known to hold: {sentence}", yellow=True)
         for why in dict.fromkeys(result["missing"] for result in self._all_results if result["missing"]):
             tests = {result["test"] for result in self._all_results if result["missing"] == why}
             say(f"warning: events of {counted(len(tests), 'test')} are missing: {why}", yellow=True)

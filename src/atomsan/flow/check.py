@@ -26,6 +26,7 @@ from atomsan.flow.checker_pass import CheckerPass
 from atomsan.flow.passes import Pass, execute
 from atomsan.flow.set_check import EVERYTHING, SetCheck, SetMembership, objects_layout, unfollowed_fields
 from atomsan.flow.trace_input import CHECKED_AT_ONCE, TraceInput, read_through
+from atomsan.flow.trust import untrusted
 from atomsan.trace.monitor import Monitor, Progress, silent
 
 if TYPE_CHECKING:
@@ -433,7 +434,8 @@ def _reason(state: _Check, judged: Sequence[Finding]) -> str | None:
     """Why there may be more findings, if that is so: something was not checked or not judged to the end."""
     if state.verdict == "unknown":
         return next((result.reason for result in state.results if result.reason), "unknown")
-    return state.monitor.stopped or (UNDECIDED.why if any(finding.is_undecided for finding in judged) else None)
+    undecided = UNDECIDED.why if any(finding.is_undecided for finding in judged) else None
+    return state.monitor.stopped or untrusted(state.main.source.meta) or undecided
 
 
 def _counting(state: _Check) -> Result:

@@ -19,6 +19,7 @@ from atomsan.flow.blind_spots import blind_spots
 from atomsan.flow.passes import Pass, execute
 from atomsan.flow.set_check import SetMembership, objects_layout
 from atomsan.flow.trace_input import CHECKED_AT_ONCE, TraceInput, read_through
+from atomsan.flow.trust import untrusted
 from atomsan.predictors.analysis import Answer, RunAnalysis
 from atomsan.predictors.history import History
 from atomsan.predictors.publication import Publication
@@ -460,7 +461,7 @@ def _report(state: _Predict, judged: Sequence[Finding]) -> Report:
         results={name: _shown(answer) for name, answer in answers.items()},
         counters=analysis.counters if analysis and stopped is None else {},
         seconds={"total": state.seconds},
-        reason=stopped or next((reason for reason in reasons if reason), None),
+        reason=stopped or untrusted(meta) or next((reason for reason in reasons if reason), None),
         stopped=stopped,
         repairs=source.repairs,
         warnings=[
@@ -493,7 +494,9 @@ def _facts(state: _Predict) -> PredictionFacts:
     is_done = analysis is not None and state.monitor.stopped is None
     kinds, proved = analysis.proved if analysis is not None and is_done else (0, 0)
     is_complete = state.monitor.stopped is None
-    return PredictionFacts(found.get("conflict"), found.get("view"), asked, kinds, proved, reasons, is_complete)
+    facts = PredictionFacts(found.get("conflict"), found.get("view"), asked, kinds, proved, reasons, is_complete)
+    reason = untrusted(state.main.meta)
+    return facts.of_a_part(reason) if reason else facts
 
 
 def _blamed(state: _Predict) -> list[Transaction]:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from atomsan.findings.report import PredictionFacts, Report, of_level
+from atomsan.flow.trust import untrusted
 from atomsan.trace.monitor import INTERRUPTED, Progress, silent
 
 if TYPE_CHECKING:
@@ -62,7 +63,8 @@ def _with_predictions(
         events.finish()
         missed, trace = events.missed, events.kept()
     if len(events.symbols.threads) < 2:
-        return replace(checked, prediction=_ONE_THREAD.of_a_part(checked.cut) if checked.cut else _ONE_THREAD)
+        why = untrusted(events.meta) or checked.cut
+        return replace(checked, prediction=_ONE_THREAD.of_a_part(why) if why else _ONE_THREAD)
     predicted = predict(trace, spec=spec, timeout=seconds, progress=progress)
     together = _together(checked, predicted, seconds)
     return _of_the_latest(together, missed) if missed else together

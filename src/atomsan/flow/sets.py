@@ -20,6 +20,7 @@ from atomsan.flow.blind_spots import blind_spots
 from atomsan.flow.passes import Pass, execute
 from atomsan.flow.set_check import EVERYTHING, SetCheck, Sets, unfollowed_fields
 from atomsan.flow.trace_input import TraceInput
+from atomsan.flow.trust import untrusted
 from atomsan.trace.monitor import Monitor, Progress, silent
 
 if TYPE_CHECKING:
@@ -218,7 +219,7 @@ def _report(state: _Sets, judged: Sequence[Finding]) -> Report:
         notes=of_level(judged, "note"),
         counters=main.checking.counters if main.checking else {},
         seconds={"total": main.seconds},
-        reason=_reason(main) if serializable is None else state.monitor.stopped,
+        reason=_reason(main) if serializable is None else state.monitor.stopped or untrusted(meta),
         stopped=state.monitor.stopped,
         repairs=main.source.repairs,
         warnings=[

@@ -160,6 +160,7 @@ _META_TYPES: dict[str, Any] = {
     "holders": dict | None,
     "followed": dict | None,
     "gaps": list | None,
+    "unfollowed": list | None,
     "numbered_sites": dict | None,
 }
 
@@ -190,6 +191,7 @@ def meta_to_json(
         "holders": meta.holders,
         "followed": meta.followed,
         "gaps": meta.gaps,
+        "unfollowed": meta.unfollowed,
         "source": meta.source,
         "tool": f"atomsan {__version__}",
     }
@@ -223,7 +225,8 @@ def meta_from_json(content: Any, symbols: Symbols, format: str, source: str) -> 
             raise InputError(f"{key!r} is out of range", source=source)
     for key in ("classes", "sets", "fields", "holders", "followed"):
         known[key] = _dict_of_lists(key, known[key] or {}, source)
-    known["gaps"] = _list_of_texts("gaps", known["gaps"] or [], source)
+    for key in ("gaps", "unfollowed"):
+        known[key] = _list_of_texts(key, known[key] or [], source)
     known["recorded"] = bool(known["recorded"])
     numbered = known.pop("numbered_sites")
     if numbered is not None:
@@ -232,7 +235,7 @@ def meta_from_json(content: Any, symbols: Symbols, format: str, source: str) -> 
             raise InputError("'numbered_sites' is wrong", source=source)
         symbols.sites.names.number_from(numbered["first"], numbered["count"])
     known["cut"] = None if known["complete"] else known["cut"]
-    warnings = [*known["gaps"], *([known["cut"]] if known["cut"] else [])]
+    warnings = [*known["unfollowed"], *known["gaps"], *([known["cut"]] if known["cut"] else [])]
     return TraceMeta(source, format, warnings=warnings, **known)
 
 

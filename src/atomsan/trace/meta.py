@@ -44,6 +44,9 @@ class TraceMeta:
     gaps: list[str] = field(default_factory=list)
     """What the recorder left out, because a limit was reached. They are among the `warnings`, and stored with the
     trace."""
+    unfollowed: list[str] = field(default_factory=list)
+    """Whose tasks or threads ran and look like one thread in the trace, a sentence each: what is not violated is not
+    known to hold. They are among the `warnings`, and stored with the trace."""
     is_empty_explained: bool = False
     """Whether the recorder has warned that nothing was watched: it knows best what it would have watched."""
     warnings: list[str] = field(default_factory=list)

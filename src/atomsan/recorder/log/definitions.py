@@ -251,6 +251,8 @@ class Definitions:
         """The options and globs that named no module so far."""
         self.gaps: list[str] = []
         """What the recorder left out of this trace, because a limit was reached."""
+        self.unfollowed: list[str] = []
+        """Whose tasks ran in this trace without being told apart, a sentence each."""
         self.wrong = 0
         """Messages that made no sense."""
         self._label_numbers: dict[tuple[str, str, str | None, int | None], int] = {}
@@ -277,6 +279,7 @@ class Definitions:
             "selection": self._add_selection,
             "unmatched": self._add_unmatched,
             "gap": self._add_gap,
+            "unfollowed": self._add_unfollowed,
         }
 
     def global_name(self, namespace: int, name: int) -> str:
@@ -348,6 +351,10 @@ class Definitions:
     def _add_gap(self, text: str) -> None:
         if text not in self.gaps:
             self.gaps.append(str(text))
+
+    def _add_unfollowed(self, text: str) -> None:
+        if text not in self.unfollowed:
+            self.unfollowed.append(str(text))
 
     def _add_module(self, definition: dict[str, Any]) -> None:
         first = int(definition["first_site"])

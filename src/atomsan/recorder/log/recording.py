@@ -114,6 +114,7 @@ class Recording:
         """What comes from now on is another trace, of the same program. What was defined stays defined."""
         self.drain()
         self.definitions.gaps.clear()
+        self.definitions.unfollowed.clear()
         self.symbols = Symbols()
         self.meta = TraceMeta(source, "recording", complete=False, cut=NOT_OVER, recorded=True)
         self.events = 0
@@ -135,9 +136,10 @@ class Recording:
         self._give()
         self.meta.cut = self._missing()
         self.meta.complete = self.meta.cut is None
-        gaps = self._gaps()
-        self.meta.warnings += [gap for gap in gaps if gap not in self.meta.gaps]
-        self.meta.gaps = gaps
+        gaps, unfollowed = self._gaps(), list(self.definitions.unfollowed)
+        known = {*self.meta.gaps, *self.meta.unfollowed}
+        self.meta.warnings += [text for text in (*unfollowed, *gaps) if text not in known]
+        self.meta.gaps, self.meta.unfollowed = gaps, unfollowed
 
     @property
     def descriptors(self) -> tuple[int, int]:

@@ -184,6 +184,7 @@ cdef dict namespaces = {}
 cdef list kept = []
 ctypedef void (*Forget)() noexcept
 cdef Forget forget_types = NULL
+cdef Forget notice_entered = NULL
 ctypedef void (*Notice)(uint64_t address) noexcept
 cdef Notice notice_free = NULL
 
@@ -769,6 +770,8 @@ cdef Thread *enter_thread() noexcept:
         thread.number = number
         thread.live = thread.epoch
         log_record(RAW_THREAD, 0, 0, 0, 0, 0)
+        if notice_entered != NULL:
+            notice_entered()
     return thread
 
 
@@ -1094,6 +1097,11 @@ cdef watch_builtins():
 cdef void on_attach(void (*forget)() noexcept) noexcept:
     global forget_types
     forget_types = forget
+
+
+cdef void on_entered(void (*notice)() noexcept) noexcept:
+    global notice_entered
+    notice_entered = notice
 
 
 cdef void on_free(void (*notice)(uint64_t address) noexcept) noexcept:

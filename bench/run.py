@@ -18,6 +18,7 @@ from pathlib import Path
 import checking
 import forgetting
 import judging
+import many_open
 import predicting
 import projection
 import reading
@@ -36,6 +37,7 @@ def benchmarks(directory: Path, repeat: int, scale: float) -> dict[str, Iterator
         "checking": checking.in_memory(directory, repeat, events),
         "checking-growth": checking.growth(repeat, 8 * events // 10),
         "violations": checking.every_violation(repeat, events),
+        "many-open": many_open.many_open(directory, min(repeat, 5)),
         "check": checking.whole_process(directory, repeat, events),
         "predicting": predicting.predicting(min(repeat, 3), events),
         "sets": sets.patterns(min(repeat, 5), events),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -116,6 +117,8 @@ def test_invalid_numbers_on_the_command_line_are_refused(text: str) -> None:
         ({"keep": "run.atomtrace"}, "atomsan.toml: 'keep' is for the command line only"),
         ({"truth": "a.json"}, "atomsan.toml: 'truth' is for the command line only"),
         ({"force": True}, "atomsan.toml: 'force' is for the command line only"),
+        ({"findings-exit-code": 0}, "atomsan.toml: 'findings-exit-code' is for the command line only"),
+        ({"max-memory": "100T"}, "atomsan.toml: 'max-memory' is for the command line only"),
     ],
 )
 def test_bad_keys_are_refused_for_every_verb(file: dict[str, Any], message: str) -> None:
@@ -128,6 +131,45 @@ def test_option_that_names_an_output_is_not_read_from_a_file() -> None:
     of_outputs = {one.name for one in OPTIONS if "FILE" in one.metavar and one.name not in ("spec", "sets")}
     assert of_outputs >= {"output", "truth"}
     assert not any(one.in_file for one in OPTIONS if one.name in of_outputs | {"keep", "force"})
+
+
+# What a stranger could do by each option that a file may have: at worst, hide findings, or take time, in a run of his
+# own program or a check of his own trace. An option that could do more has `in_file=False`.
+HARMLESS = {
+    "which code is watched": {"include", "omit"},
+    "which regions are checked": {"atomic", "not_atomic", "split_at_waits"},
+    "reads a file of TOML, and no pipe or device": {"spec"},
+    "how the program is run": {"noise", "seed", "repeat", "live", "timeout", "follow_fork"},
+    "how much is recorded": {"max_events", "max_bytes", "redact_keys"},
+    "how it is checked": {"algorithm", "method", "first", "predict", "predict_seconds", "max_rounds", "lenient"},
+    "what is shown": {"format", "limit", "all", "quiet", "explain_selection"},
+    "makes more count as findings": {"fail_on"},
+    "in what form the files are that the command line names": {"input_format", "output_format"},
+    "what is in a generated trace": {
+        *("kind", "preset", "scale", "events", "threads", "locks", "variables", "regions", "handovers", "sites"),
+        *("region_length", "region_locks", "nesting", "read_share", "locality", "unary", "burst", "violations"),
+        "violations_from",
+    },
+}
+
+
+def test_every_option_of_a_file_was_judged_by_what_a_stranger_could_do_with_it() -> None:
+    assert {one.name for one in OPTIONS if one.in_file} == set().union(*HARMLESS.values())
+
+
+@pytest.mark.parametrize("name", ["pipe", "directory", "device"])
+def test_specification_that_a_file_names_is_a_file(name: str) -> None:
+    """A pipe would never end."""
+    os.mkfifo("pipe")
+    Path("directory").mkdir()
+    Path("device").symlink_to("/dev/zero")
+    with pytest.raises(InputError, match=r"atomsan\.toml: 'spec' must name a file"):
+        values("check", {"spec": name})
+    Path("spec.toml").touch()
+    assert values("check", {"spec": "spec.toml"})["spec"] == "spec.toml"
+    assert values("check", {"spec": "not-there.toml"})["spec"] == "not-there.toml"
+    assert values("stats", {"spec": name}), "a verb that has no such option"
+    assert values("check", {"spec": name}, spec="/dev/stdin")["spec"] == "/dev/stdin", "the command line may"
 
 
 def test_number_option_accepts_a_whole_number() -> None:

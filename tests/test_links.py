@@ -33,6 +33,11 @@ def test_links_have_existing_targets(page: Path) -> None:
         assert not anchor or anchor in anchors(target), f"{name}#{anchor}"
 
 
+def test_readme_links_the_pages_of_the_project() -> None:
+    linked = {name for name, _ in LINK.findall((ROOT / "README.md").read_text())}
+    assert linked >= {"CONTRIBUTING.md", "SECURITY.md", "docs/index.md"}
+
+
 def test_index_links_every_page() -> None:
     docs = ROOT / "docs"
     linked = {name for name, _ in LINK.findall((docs / "index.md").read_text())}

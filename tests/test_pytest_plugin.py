@@ -11,11 +11,13 @@ import textwrap
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import pytest
 
 import atomsan.pytest_plugin
+from atomsan.errors import InputError
 from atomsan.flow.prediction_beside import SharedSeconds
 from atomsan.pytest_plugin import MarkerOptions, limits_suspended
 
@@ -759,6 +761,19 @@ def test_prediction_can_be_turned_off(tmp_path: Path) -> None:
     assert set(run_pytest(project, "--atomsan", "--no-atomsan-predict").outcomes.values()) == {"PASSED"}
 
 
+def test_missing_events_are_in_the_summary(tmp_path: Path) -> None:
+    """Where nothing is found in such a test, it is not known to hold."""
+    conftest = """
+        import atomsan.recorder.log.recording as recording
+        recording.Recording._losses = lambda self: ["nobody has read them"]
+    """
+    ran = run_pytest(
+        write(tmp_path / "project", QUIET | {"conftest.py": conftest}), "--atomsan", "--no-atomsan-predict"
+    )
+    assert set(ran.outcomes.values()) == {"PASSED"}
+    assert "warning: events of 3 tests are missing: nobody has read them" in ran.out
+
+
 def test_time_that_runs_out_is_in_the_summary(tmp_path: Path) -> None:
     project = write(tmp_path / "project", QUIET)
     ran = run_pytest(project, "--atomsan", "--atomsan-predict-seconds=1e-9")
@@ -916,6 +931,30 @@ def test_bad_options_are_usage_errors(tmp_path: Path, options: list[str], settin
     assert ran.err.startswith("ERROR: AtomSan: ")
     assert len(ran.err.splitlines()) <= 2
     assert ran.code == pytest.ExitCode.USAGE_ERROR
+
+
+def test_settings_of_pytest_do_not_name_the_report(tmp_path: Path) -> None:
+    """They can come with a stranger's code, and `settings.json` can be anywhere."""
+    ini = "[pytest]\naddopts = --atomsan --atomsan-report settings.json\n"
+    project = write(tmp_path / "project", SMALL | {"pytest.ini": ini})
+    (project / "settings.json").write_text("mine")
+    ran = run_pytest(project)
+    assert ran.err.startswith("ERROR: AtomSan: --atomsan-report is for the command line only")
+    assert ran.code == pytest.ExitCode.USAGE_ERROR
+    assert (project / "settings.json").read_text() == "mine"
+    assert run_pytest(project, "--atomsan-report=r.json").code == pytest.ExitCode.TESTS_FAILED
+    assert (project / "r.json").exists()
+    assert (project / "settings.json").read_text() == "mine"
+
+
+def test_environment_may_name_the_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config: Any = SimpleNamespace(invocation_params=SimpleNamespace(args=("--atomsan",)))
+    monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)
+    monkeypatch.setenv("PYTEST_ADDOPTS", "-q --atomsan-report 'r s.json'")
+    atomsan.pytest_plugin._check_who_names_the_report(config, "r s.json")
+    monkeypatch.delenv("PYTEST_ADDOPTS")
+    with pytest.raises(InputError, match="is for the command line only"):
+        atomsan.pytest_plugin._check_who_names_the_report(config, "r s.json")
 
 
 MARKED = """

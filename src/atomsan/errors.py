@@ -60,6 +60,13 @@ class OutputError(AtomSanError):
     """A result that could not be written: the disk is full, the path exists, permission is missing."""
 
 
+class MemoryLimitError(KeyboardInterrupt):
+    """The process takes nearly as much memory as it may: an interrupt, after which what was found is reported."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(f"out of memory: more than the {limit:,} bytes that it may take (--max-memory)")
+
+
 def check_positive(name: str, value: float | None) -> None:
     """Refuse a limit of nothing. None is no limit."""
     if value is not None and not value > 0:  # refuses nan as well

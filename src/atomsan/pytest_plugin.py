@@ -17,12 +17,14 @@ from __future__ import annotations
 import argparse
 import ast
 import os
+import shlex
 import signal
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, cast
 
@@ -162,6 +164,10 @@ class RunResult(TypedDict):
     findings: int
     is_cut_short: bool
     """Whether there was no time to look at all other interleavings."""
+    unfollowed: list[str]
+    """Whose tasks it had that were not followed: nothing is known to hold of it."""
+    missing: str
+    """Why events of it are missing; empty if none are."""
     document: str
     """Its report, as the report file will have it; empty if there is no report file."""
 
@@ -212,6 +218,7 @@ class Plugin:
             self._values = values = _resolved(config, options)
             self._specification = specification(values["spec"], values["atomic"], values["not_atomic"])
             self._follow = hops(self._specification.sets)
+            _check_who_names_the_report(config, options.atomsan_report)
             self._report_file = _report_file(options.atomsan_report)
         except AtomSanError as error:
             raise pytest.UsageError(f"AtomSan: {error}") from error
@@ -364,7 +371,7 @@ class Plugin:
         Most tests are like that. Of one that is repeated, and for a report file, all runs are checked.
         """
         if len(tape.symbols.threads) < 2 and self._report_file is None and item not in self._is_last:
-            self._note(item, tape.events)
+            self._note(item, tape, missing=tape.meta.missing)
             self._seconds.after(time.monotonic() - start)
             return None
         with limits_suspended():
@@ -380,20 +387,30 @@ class Plugin:
             report = self._with_predictions(report, tape, spec, start)
         document = self._rendered(report, self._report_file.format) if self._report_file else ""
         is_cut_short = report.prediction is not None and not report.prediction.is_complete
-        self._note(item, report.trace.events, len(self._failing(report)), is_cut_short=is_cut_short, document=document)
+        findings, missing = len(self._failing(report)), report.cut
+        self._note(item, tape, findings, is_cut_short=is_cut_short, missing=missing, document=document)
         if report.stopped is not None:
             raise KeyboardInterrupt  # the check ended early for it, and so do the tests
         return report
 
     def _note(
-        self, item: pytest.Item, events: int, findings: int = 0, *, is_cut_short: bool = False, document: str = ""
+        self,
+        item: pytest.Item,
+        tape: Tape,
+        findings: int = 0,
+        *,
+        is_cut_short: bool = False,
+        missing: str | None = None,
+        document: str = "",
     ) -> None:
         """Keep the result of one run of a test, for the report on it."""
         result: RunResult = {
             "test": item.nodeid,
-            "events": events,
+            "events": tape.events,
             "findings": findings,
             "is_cut_short": is_cut_short,
+            "unfollowed": list(tape.meta.unfollowed),
+            "missing": missing or "",
             "document": document,
         }
         item.__dict__.setdefault(RESULTS, []).append(result)
@@ -474,12 +491,16 @@ class Plugin:
     def pytest_terminal_summary(self, terminalreporter: Any, config: pytest.Config) -> None:
         if config.option.collectonly:
             return
+        from atomsan.errors import printable
         from atomsan.reports.numerals import counted
 
         tests = {result["test"] for result in self._all_results}
         failing = {result["test"] for result in self._all_results if result["findings"]}
         events = sum(result["events"] for result in self._all_results)
-        say = terminalreporter.write_line
+
+        def say(text: str, **colors: bool) -> None:
+            terminalreporter.write_line(printable(text), **colors)
+
         terminalreporter.write_sep("-", "AtomSan")
         say(f"{counted(len(tests), 'test')} recorded, {events:,} events, {len(failing)} with atomicity violations")
         if cut_short := {result["test"] for result in self._all_results if result["is_cut_short"]}:
@@ -488,6 +509,12 @@ class Plugin:
                 " more time is given by --atomsan-predict-seconds",
                 yellow=True,
             )
+        for sentence in dict.fromkeys(chain.from_iterable(result["unfollowed"] for result in self._all_results)):
+            unknown = {result["test"] for result in self._all_results if sentence in result["unfollowed"]}
+            say(f"warning: {counted(len(unknown), 'test')} not known to hold: {sentence}", yellow=True)
+        for why in dict.fromkeys(result["missing"] for result in self._all_results if result["missing"]):
+            tests = {result["test"] for result in self._all_results if result["missing"] == why}
+            say(f"warning: events of {counted(len(tests), 'test')} are missing: {why}", yellow=True)
         for file, why in self._not_watched.items():
             say(f"not watched: {file}: {why}")
         for warning in self._unmatched[0] if self._unmatched else ():
@@ -511,6 +538,18 @@ def _resolved(config: pytest.Config, options: argparse.Namespace) -> dict[str, A
         raise InputError("repeat must be at least 1")
     check_positive("predict-seconds", values["predict_seconds"])
     return values
+
+
+def _check_who_names_the_report(config: pytest.Config, name: str | None) -> None:
+    """Refuse a report that the settings of pytest name (`addopts`): they can come with a stranger's code."""
+    from atomsan.errors import InputError
+
+    # a worker of pytest-xdist gets the options of the controller, which has looked
+    if name is None or "PYTEST_XDIST_WORKER" in os.environ:
+        return
+    given = [*map(str, config.invocation_params.args), *shlex.split(os.environ.get("PYTEST_ADDOPTS", ""))]
+    if not any(word.partition("=")[0] == "--atomsan-report" for word in given):
+        raise InputError("--atomsan-report is for the command line only: what is written is not for a file to say")
 
 
 def _report_file(name: str | None) -> ReportFile | None:
@@ -538,11 +577,13 @@ def _forget_instance(item: pytest.Item) -> None:
 
 def _headline(failing: Sequence[Finding]) -> str:
     """The line for pytest's short summary."""
+    from atomsan.errors import printable
+
     first = failing[0]
     causes = len({one.group for one in failing})
     more = f" and {causes - 1} more" if causes > 1 else ""
     sure = "suspected " if first.level == "suspect" else "predicted " if first.status == "predicted" else ""
-    return f"{sure}atomicity violation: {first.pattern} in {first.region or 'a region without a name'}{more}"
+    return printable(f"{sure}atomicity violation: {first.pattern} in {first.region or 'a region without a name'}{more}")
 
 
 def after_assertion_rewriting(config: pytest.Config) -> Callable[[ModuleSpec], Preparation | None]:

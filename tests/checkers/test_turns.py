@@ -13,6 +13,7 @@ import pytest
 import atomsan
 from atomsan import TraceBuilder
 from atomsan.checkers.davida import DavidaChecker
+from atomsan.checkers.engines._turns import TurnEngine
 from atomsan.checkers.loop import run_checkers
 from atomsan.checkers.results import NO_REGION, Edge, Transaction, Witness
 from atomsan.checkers.turns import TurnFinder
@@ -291,6 +292,64 @@ def test_what_is_seen_often_is_still_counted() -> None:
 
     assert counts(1)
     assert counts(3000) == [(sites, 3000 * count) for sites, count in counts(1)]
+
+
+def in_turns(rng: random.Random) -> list[Row]:
+    """Threads of the same code go on in turns, part by part; now and then out of turn, or another one comes between."""
+    count = rng.randrange(3, 14)
+    code = [(rng.choice(["read", "write"]), rng.choice(["x", "x", "y", "own"]), rng.randrange(3)) for _ in range(5)]
+    cut = rng.randrange(6)
+    rows: list[Row] = []
+    for part, is_last in ((code[:cut], False), (code[cut:], True)) * rng.randrange(1, 3):
+        order = list(range(count))
+        if rng.random() < 0.3:
+            one, other = rng.randrange(count), rng.randrange(count)
+            order[one], order[other] = order[other], order[one]
+        for number in order:
+            thread = f"T{number}"
+            rows += [] if is_last else [(thread, "begin", "m", 9)]
+            for op, target, site in part:
+                rows.append((thread, op, f"own{number}" if target == "own" else target, site))
+                rows += [(thread, "write", "z", 5)] if rng.random() < 0.02 else []
+            rows += [(thread, "end", "m", 9)] if is_last else []
+            rows += [("U", rng.choice(["read", "write"]), rng.choice("xyz"), 7)] if rng.random() < 0.05 else []
+    return rows
+
+
+def counted(trace: Trace, often: int) -> tuple[list[tuple[int, bool, tuple[tuple[int, int], ...]]], int]:
+    """The kinds by operations and sites, with their counts; and how many transactions were counted as twins."""
+    engine = TurnEngine(often=often)
+    for batch in trace.batches():
+        engine.feed(batch.first, batch.thread, batch.op, batch.target, batch.site)
+    engine.finish()
+    kinds = [(count, two, tuple((step[2], step[4]) for step in steps)) for count, two, steps in engine.found]
+    return sorted(kinds), engine.twins
+
+
+def test_twins_are_counted_as_if_they_were_looked_up() -> None:
+    rng = random.Random(5)
+    with_twins = 0
+    for _ in range(500):
+        trace = built(in_turns(rng))
+        kinds, _ = counted(trace, often=1 << 30)
+        counts, twins = counted(trace, often=rng.randrange(1, 4))
+        assert counts == kinds
+        with_twins += twins > 0
+    assert with_twins > 200
+
+
+def test_thousands_of_tasks_open_at_once_are_twins() -> None:
+    """Of n transactions and n - 1 other threads each, only some are looked at, and every pair is counted."""
+    count = 6000
+    rows: list[Row] = []
+    for half in range(2):
+        for k in range(count):
+            rows += [] if half else [(f"T{k}", "begin", "m", 0)]
+            rows += [(f"T{k}", "read", "n", 1 + half), (f"T{k}", "write", "n", 3 + half)]
+            rows += [(f"T{k}", "end", "m", 0)] if half else []
+    kinds, twins = counted(built(rows), often=1000)
+    assert twins > count - 100
+    assert {number for number, *_ in kinds} == {count * (count - 1), count * (count - 1) // 2}
 
 
 @pytest.mark.parametrize("is_loop", [False, True])

@@ -275,9 +275,48 @@ def test_internal_error_asks_for_a_bug_report(atomsan: Atomsan, monkeypatch: pyt
     assert "Traceback (most recent call last)" in atomsan("stats", "t.std").err
 
 
-def test_not_enough_memory(atomsan: Atomsan, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(*_: object, **__: object) -> None:
-        raise MemoryError
+SHORTAGES = {
+    "memory": MemoryError(),
+    "the loader": ImportError("libarrow.so: failed to map segment from shared object"),
+    "the system": OSError(12, "Cannot allocate memory"),
+    "threads": RuntimeError("can't start new thread"),
+}
 
-    monkeypatch.setattr("atomsan.trace.reading.open_trace", broken)
-    assert_refused(atomsan("stats", "t.std"), "not enough memory")
+
+@pytest.mark.parametrize("shortage", SHORTAGES)
+def test_not_enough_memory(shortage: str, atomsan: Atomsan, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise SHORTAGES[shortage]
+
+    def wrapped(*_: object, **__: object) -> None:
+        try:
+            broken()
+        except Exception as error:
+            raise ImportError("it could not be imported") from error
+
+    for raising in (broken, wrapped):
+        monkeypatch.setattr("atomsan.trace.reading.open_trace", raising)
+        assert_refused(atomsan("stats", "t.std"), "not enough memory")
+
+
+@pytest.mark.parametrize("kilobytes", [150_000, 200_000])
+def test_limit_of_memory(kilobytes: int, atomsan: Atomsan) -> None:
+    """`ulimit -v`: the libraries that read a bundle cannot be loaded."""
+    assert atomsan("generate", "-q", "--kind", "random", "-o", "t.atomtrace").code == 0
+    limit = 1024 * kilobytes
+    ran = process("stats", "t.atomtrace", before=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)))
+    assert ran.code == 2
+    assert ran.err.splitlines()[-1].startswith("atomsan: not enough memory")
+    assert "Traceback" not in ran.err
+
+
+def test_process_without_memory_ends_at_once() -> None:
+    """What libraries do at the end of a process is not for one that has no memory; what was said is said."""
+    program = (
+        "import atexit, sys\nfrom atomsan.cli import exit_codes, main\n"
+        "class Crash:\n    def __del__(self): print('tidied up')\n"
+        "def broken(arguments): raise MemoryError\n"
+        "main._run, sys.kept = broken, Crash()\natexit.register(print, 'at exit')\nmain.main()\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (2, "at exit\n", "atomsan: not enough memory\n")

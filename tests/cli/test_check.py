@@ -138,6 +138,16 @@ def test_interrupt_reports_the_findings_so_far() -> None:
     assert ran.err.startswith("atomsan: interrupted after ")
 
 
+@pytest.mark.parametrize("seconds", ["inf", "1e300", "1e10"])
+def test_timeout_may_be_longer_than_any_timer(seconds: str, atomsan: Atomsan) -> None:
+    """A configuration file can have it, too."""
+    Path("t.std").write_text("T1|r(x)|1\n")
+    for verb in ("check", "sets", "predict"):
+        assert atomsan(verb, "t.std", "--timeout", seconds).code == 0
+    Path("atomsan.toml").write_text(f"timeout = {float(seconds)}")
+    assert atomsan("check", "t.std").code == 0
+
+
 def test_timeout_ends_a_wait_for_input() -> None:
     with subprocess.Popen(
         command("check", "-", "-o", "r.json", "--timeout", "1", "--input-format", "std"),

@@ -75,7 +75,10 @@ def test_a_bundle_can_be_read_after_the_recorder_was_killed(atomsan: Atomsan) ->
     found = stats(atomsan, "t.atomtrace")
     assert found["complete"] is False
     assert found["events"]
-    assert atomsan("check", "t.atomtrace").code == 0
+    ran = atomsan("check", "-q", "t.atomtrace")
+    assert ran.code == 3
+    assert "t.atomtrace: unknown, the recording was cut short" in ran.out
+    assert "t.atomtrace: the recording was cut short" in ran.err
 
 
 def has_events(name: str) -> bool:
@@ -102,14 +105,34 @@ def test_explain_selection(atomsan: Atomsan) -> None:
     assert any(row.startswith("colorsys not watched the standard library") for row in rows)
 
 
-@pytest.mark.parametrize("closes", [True, False])
-def test_definitions_that_cannot_be_written_are_counted(closes: bool, atomsan: Atomsan) -> None:
-    """A daemon closes all descriptors that it knows nothing of: then what comes new has no name."""
-    closing = "import os\nos.closerange(3, 1024)\n" if closes else ""
-    written(f"{closing}class Later: pass\nlater = Later()\nlater.x = 1\n")
-    ran = atomsan("record", "-o", "t.std", "app.py")
-    assert ran.code == 0, ran.err
-    assert ("definitions could not be written" in ran.err) == closes
+def test_definitions_that_cannot_be_written_are_counted(atomsan: Atomsan) -> None:
+    """What comes new has no name then, and the trace is not complete."""
+    full = "import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))\n"
+    written(f"{full}class Later: pass\nlater = Later()\nlater.x = 1\n")
+    ran = atomsan("record", "-o", "t.atomtrace", "app.py")
+    assert ran.code == 3
+    assert "definitions could not be written" in ran.err
+    ran = atomsan("check", "-q", "t.atomtrace")
+    assert ran.code == 3
+    assert "definitions could not be written" in ran.err
+
+
+def test_program_may_close_what_it_knows_nothing_of(atomsan: Atomsan) -> None:
+    """As daemons do. The file of definitions is opened again, and not under a small number."""
+    written("""
+import os
+os.closerange(3, 1024)
+class Later: pass
+later = Later()
+later.x = 1
+print(os.open(os.devnull, os.O_RDONLY), flush=True)
+later.y = 1
+os._exit(0)
+""")
+    ran = atomsan("record", "-q", "-o", "t.std", "app.py")
+    assert ran == (0, "3\n", "")
+    assert "Later.x" in Path("t.std").read_text()
+    assert "Later.y" in Path("t.std").read_text()
 
 
 # --- processes that the program forks ------------------------------------------------------------------------------
@@ -172,6 +195,7 @@ import mine
 os.write(write, b"x")
 os.waitpid(pid, 0)
 mine.f()
+os._exit(0)  # what dies soon is not in the trace
 """)
     ran = atomsan("record", "-o", "t.std", "app.py")
     assert ran.code == 0, ran.err
@@ -240,11 +264,59 @@ if os.fork() == 0:
     os._exit(0)
 time.sleep(0.3)
 """)
-    ran = atomsan("run", "--follow-fork", "-o", "r.json", "app.py")
-    assert ran.code == 0
+    ran = atomsan("run", "-q", "--follow-fork", "-o", "r.json", "app.py")
+    assert ran.code == 3
     assert "the program ended before this process" in ran.err
+    verdicts = [report["verdict"] for report in json.loads(Path("r.json").read_text())["reports"]]
+    assert verdicts == ["holds", "unknown"]
     written("", "end")
     deadline = time.monotonic() + 10
     while not Path("ended").exists():
         assert time.monotonic() < deadline
         time.sleep(0.01)
+
+
+# --- outputs that another process writes, and directories that are no bundles --------------------------------------
+
+
+def test_second_recording_to_one_output_is_refused(atomsan: Atomsan) -> None:
+    written(SERVER)
+    written("print('it ran')", "other.py")
+    Path("t.std").write_text("T1|r(x)|1\n")
+    with Started("record", "-o", "t.atomtrace", "app.py") as started:
+        for command in (
+            ["record", "--force", "-o", "t.atomtrace", "other.py"],
+            ["run", "--force", "--keep", "t.atomtrace", "other.py"],
+            ["convert", "--force", "t.std", "t.atomtrace"],
+        ):
+            ran = atomsan(*command)
+            assert_refused(ran, "t.atomtrace: is being written by another recording or conversion")
+            assert ran.out == "", "the program did not run"
+        started.process.send_signal(signal.SIGTERM)
+        assert started.ended().code == 0
+    assert stats(atomsan, "t.atomtrace")["complete"] is True
+    assert atomsan("convert", "-q", "--force", "t.std", "t.atomtrace").code == 0
+    assert leftovers(Path()) == {"app.py", "other.py", "t.std", "t.atomtrace"}
+
+
+def test_output_of_a_recorder_that_was_killed_can_be_replaced(atomsan: Atomsan) -> None:
+    written(SERVER)
+    written("print('it ran')", "other.py")
+    with Started("record", "-o", "t.atomtrace", "app.py") as started:
+        started.process.kill()
+        started.process.wait()
+        # the program lives on
+        assert atomsan("record", "-q", "--force", "-o", "t.atomtrace", "other.py") == (0, "it ran\n", "")
+        os.killpg(started.process.pid, signal.SIGTERM)
+    assert stats(atomsan, "t.atomtrace")["complete"] is True
+
+
+@pytest.mark.parametrize("verb", [["record", "-o"], ["run", "--keep"]])
+def test_directory_with_files_of_the_user_is_not_replaced(verb: list[str], atomsan: Atomsan) -> None:
+    written("print('it ran')")
+    assert atomsan(*verb[:1], "-q", *verb[1:], "t.atomtrace", "app.py").code == 0
+    written("mine", "t.atomtrace/notes.txt")
+    ran = atomsan(*verb[:1], "--force", *verb[1:], "t.atomtrace", "app.py")
+    assert_refused(ran, "t.atomtrace: a directory that is not a trace bundle (it has notes.txt)")
+    assert ran.out == ""
+    assert Path("t.atomtrace/notes.txt").read_text() == "mine"

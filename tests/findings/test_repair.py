@@ -703,3 +703,48 @@ def test_wait_after_the_statements_is_none_in_them(tmp_path: Path) -> None:
     repair = repair_of(tmp_path, body)
     assert repair["mechanical"]
     assert "waited for" not in repair["hint"]
+
+
+@pytest.mark.parametrize(("calls", "made"), [("self.open(n)", "threading.RLock()"), ("", "threading.Lock()")])
+def test_new_lock_of_two_findings_can_be_taken_twice_if_one_calls_the_other(
+    tmp_path: Path, calls: str, made: str
+) -> None:
+    """Each hint alone is right with a plain lock; who follows both would wait for himself."""
+    program = f"""
+        import threading
+
+        class Log:
+            def __init__(self):
+                self.number = 0
+                self.left = 9
+
+            def open(self, n):
+                number = self.number
+                self.number = number + n
+
+            def write(self, n):
+                left = self.left
+                self.left = left - n
+                {calls or "pass"}
+                self.left = self.left + 1
+
+        log = Log()
+
+        def opening():
+            log.open(2)
+
+        def writing():
+            log.write(1)
+
+        threads = [threading.Thread(target=target) for target in (opening, opening, writing, writing)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    """
+    (tmp_path / "log.py").write_text(textwrap.dedent(program))
+    command = [sys.executable, "-m", "atomsan", "run", "--quiet", "-o", "report.json", "log.py"]
+    subprocess.run(command, cwd=tmp_path, capture_output=True)
+    findings = json.loads((tmp_path / "report.json").read_text())["findings"]
+    new = {one["region"]: one["repair"]["new"]["made"] for one in findings if one["repair"]["new"]}
+    assert new == {"log:Log.open": made, "log:Log.write": made}

@@ -280,7 +280,7 @@ def test_interrupt_while_checking_extracts_leaves_undecided_suspects(monkeypatch
     assert (of_sets.stopped, of_sets.verdict, of_sets.reason) == ("interrupted", "unknown", "interrupted")
 
 
-def interrupt(*_: object) -> None:
+def interrupt(*_: object, **__: object) -> None:
     raise KeyboardInterrupt
 
 

@@ -100,6 +100,20 @@ def test_cases_decide_all_pairs(seed: int) -> None:
     assert 30 < broken < 270
 
 
+def test_next_unit_that_does_the_same_is_known() -> None:
+    """One is kept beside the first: of the same thread, with the same data, in the same periods."""
+    unit = "T1:begin(m) T1:r(x) T1:w(x) T1:end(m) "
+    other = unit.replace("x", "y")
+    trace = atomsan.parse(f"{unit}{other}{unit}{unit}{other}T2:begin(m) T2:w(x) T2:w(y) T2:end(m)", format="notation")
+    shapes = {shape.locations: shape for shape in analysed(trace).reader.shapes if shape.count > 1}
+    first = [shape.occurrences[0][0] for shape in shapes.values()]
+    again = [shape.again(unit) for shape, unit in zip(shapes.values(), first, strict=True)]
+    assert [one.events for one in first] == [(1, 2), (5, 6)]
+    assert [(one.transaction, one.events) for one in again if one] == [(3, (9, 10)), (5, (17, 18))]
+    alone = next(shape for shape in analysed(trace).reader.shapes if shape.count == 1)
+    assert alone.again(alone.occurrences[1][0]) is None
+
+
 def of_two_threads(unit: str) -> Trace:
     """Both run the same for each of eight locations."""
     units = (unit.replace("T", f"T{thread}").replace("?", other) for other in "abcdefgh" for thread in (1, 2))

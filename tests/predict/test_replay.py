@@ -100,6 +100,33 @@ def test_thread_that_came_too_late_stands_in(tmp_path: Path, code: str, target: 
     assert any("came later and went another way" in line for one in findings for line in one.explanation)
 
 
+LATE_IN_A_LONG_UNIT = """
+for number in range(40):
+    box.items.append([0])
+
+def is_free(place):
+    with box.lock:
+        return box.items[place] == [0]
+
+def book(row):
+    for place in row:
+        if is_free(place):
+            with box.lock:
+                box.items[place] = [1]
+
+def book_all():
+    for row in (range(20), range(20, 40)):
+        book(row)
+"""
+
+
+def test_first_step_of_a_long_unit_is_tried_first(tmp_path: Path) -> None:
+    """What is booked later rests on all that was free before: who comes later finds what the other one found only at
+    the first place."""
+    findings = predicted(tmp_path, LATE_IN_A_LONG_UNIT, "book_all, book_all").findings
+    assert any("came later and went another way" in line for one in findings for line in one.explanation)
+
+
 def test_stand_in_needs_a_read_that_decides(tmp_path: Path) -> None:
     """One thread writes, and the others only look: they part because of who they are."""
     code = """
@@ -481,18 +508,21 @@ def run():
 IN_TWO_CALLS = """if move("waiting", "running"):
         box.n = box.n + 1
         move("running", "done")"""
+GIVEN_BACK = """if move("waiting", "running"):
+        box.n = box.n + 1
+        move("running", "waiting")"""
 IN_A_LOOP = """for old, new in (("waiting", "running"), ("running", "done")):
         if not move(old, new):
             return
         box.n = box.n + 1"""
 
 
-@pytest.mark.parametrize("steps", [IN_TWO_CALLS, IN_A_LOOP])
+@pytest.mark.parametrize("steps", [IN_TWO_CALLS, GIVEN_BACK, IN_A_LOOP])
 def test_what_another_call_of_the_same_function_did_is_no_evidence(tmp_path: Path, steps: str) -> None:
     assert predicted(tmp_path, CLAIM.format(steps), "run, run").findings == []
 
 
-@pytest.mark.parametrize("steps", [IN_TWO_CALLS, IN_A_LOOP])
+@pytest.mark.parametrize("steps", [IN_TWO_CALLS, GIVEN_BACK, IN_A_LOOP])
 def test_claim_that_is_looked_at_before_the_lock_is_taken_is_a_finding(tmp_path: Path, steps: str) -> None:
     code = CLAIM.format(steps).replace(
         "    with box.lock:\n        if box.state == old:\n            box.state = new\n            return True",

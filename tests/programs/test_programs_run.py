@@ -97,7 +97,7 @@ def test_safe_program_declares_no_bug(path: Path) -> None:
 
 
 def functions_of(tree: ast.AST, prefix: str = "") -> dict[str, tuple[int, int]]:
-    """The functions by qualified name, with their first and last line."""
+    """The functions by qualified name, with their first and last line; also those in texts that are compiled."""
     found = {}
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -105,6 +105,8 @@ def functions_of(tree: ast.AST, prefix: str = "") -> dict[str, tuple[int, int]]:
             found |= functions_of(node, f"{prefix}{node.name}.<locals>.")
         elif isinstance(node, ast.ClassDef):
             found |= functions_of(node, f"{prefix}{node.name}.")
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and "\ndef " in node.value:
+            found |= functions_of(ast.parse("\n" * (node.lineno - 1) + node.value))
         else:
             found |= functions_of(node, prefix)
     return found

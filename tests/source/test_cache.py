@@ -11,6 +11,7 @@ import pytest
 from atomsan.source import cache as caching
 from atomsan.source.cache import CodeCache, default_directory
 from atomsan.source.instrument import compile_instrumented
+from forking import exit_code, forked
 
 SOURCE = b"class C:\n    def f(self):\n        self.n += 1\n        return {'a': (1, None, 2.5)}\n"
 MADE = compile_instrumented(SOURCE, module="m", file="m.py")
@@ -83,6 +84,8 @@ def test_unwritable_directory_is_ignored(tmp_path: Path) -> None:
 def test_default_directory_follows_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ATOMSAN_CACHE", "/somewhere")
     assert default_directory() == "/somewhere"
+    monkeypatch.setenv("ATOMSAN_CACHE", "here")
+    assert default_directory() == os.path.join(os.getcwd(), "here"), "wherever the program goes"
     monkeypatch.setenv("ATOMSAN_CACHE", "")
     assert default_directory() is None
     monkeypatch.delenv("ATOMSAN_CACHE")
@@ -123,12 +126,13 @@ def test_entries_that_another_user_made_are_not_used() -> None:
     with tempfile.TemporaryDirectory() as shared:  # a directory of pytest's is not open to another user
         os.chmod(shared, 0o1777)
         cache = CodeCache(os.path.join(shared, "cache"))
-        child = os.fork()
-        if not child:
+
+        def as_another() -> None:
             os.setuid(65534)
             cache.store("0123", *MADE)
-            os._exit(0 if cache.load("0123") else 1)
-        assert os.waitpid(child, 0)[1] == 0, "who made it may use it"
+            assert cache.load("0123")
+
+        assert exit_code(forked(as_another)) == 0, "who made it may use it"
         assert cache.load("0123") is None
 
 
@@ -150,3 +154,27 @@ def test_link_inside_the_cache_is_not_followed(tmp_path: Path) -> None:
     entry.parent.rename(tmp_path / "elsewhere")
     entry.parent.symlink_to(tmp_path / "elsewhere")
     assert cache.load("0123") is None
+
+
+def test_cache_may_be_a_link_of_the_user(tmp_path: Path) -> None:
+    CodeCache(str(tmp_path / "cache")).store("0123", *MADE)
+    (tmp_path / "link").symlink_to(tmp_path / "cache")
+    assert CodeCache(str(tmp_path / "link")).load("0123") is not None
+
+
+def test_cache_is_no_link_of_another_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It could lead to any directory of ours, such as one that came with a stranger's code."""
+    CodeCache(str(tmp_path / "cache")).store("0123", *MADE)
+    link = tmp_path / "link"
+    link.symlink_to(tmp_path / "cache")
+
+    def of_another(path: str) -> os.stat_result:
+        facts = list(os.lstat(path))
+        facts[4] += path == str(link)  # its owner
+        return os.stat_result(facts)
+
+    monkeypatch.setattr(caching, "_lstat", of_another)
+    assert CodeCache(str(tmp_path / "cache")).load("0123") is not None
+    assert CodeCache(str(link)).load("0123") is None
+    CodeCache(str(link)).store("01ff", *MADE)
+    assert len(entries(tmp_path / "cache")) == 1, "nothing is put there either"

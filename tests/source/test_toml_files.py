@@ -27,7 +27,9 @@ def test_endless_file_is_refused() -> None:
 
 
 @pytest.mark.parametrize("pattern", ["{} = 1", "[{}]", "[[{}]]", "a = {{ {} = 1 }}", "a = [{{ b = 1, {} = 1 }}]"])
-@pytest.mark.parametrize("part", ["a", "a-1", '"a"', "'a b'"])
+@pytest.mark.parametrize(
+    "part", ["a", "a-1", '"a"', "'a b'", '"\\""', '"\\\\"', '"a.\\"."', "'\"'", '"a\u2028b"', "'\x85'", '""']
+)
 @pytest.mark.parametrize("dot", [".", " . "])
 def test_key_of_too_many_parts_is_refused_with_its_line(pattern: str, part: str, dot: str) -> None:
     def content(parts: int) -> bytes:

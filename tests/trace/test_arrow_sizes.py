@@ -17,6 +17,8 @@ from hypothesis import strategies as st
 
 import atomsan
 from atomsan.errors import InputError
+from atomsan.trace import arrow_sizes
+from atomsan.trace.arrow import table_schema
 from atomsan.trace.arrow_sizes import StreamCutError
 from atomsan.trace.arrow_sizes import messages as checked
 
@@ -169,3 +171,28 @@ def test_what_is_no_file_in_a_bundle_is_refused(bundle: Path, name: str, kind: s
         path.mkdir()
     with pytest.raises(InputError, match=rf"{name}: (not a file: a bundle has no|cannot be read: .*irectory)"):
         atomsan.load(bundle)
+
+
+@pytest.mark.parametrize("name", ["t.atomtrace", "t.parquet"])
+def test_tables_that_are_nothing_but_repetition_are_refused(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A table of equal texts, again and again: some kilobytes, of which each message alone is fine."""
+    path = tmp_path / name
+    atomsan.parse("T1:r(x)@s").save(path)
+    schema = table_schema("functions")
+    batch = pa.record_batch([pa.array(["f" * 1_000_000]), pa.array(["s" * 1_000_000])], schema=schema)
+    sink = io.BytesIO()
+    with pa.ipc.new_stream(sink, schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
+        for _ in range(10):
+            writer.write_batch(batch)
+    if name == "t.atomtrace":
+        (path / "functions.arrows").write_bytes(sink.getvalue())
+    else:
+        metadata = pq.ParquetFile(path).metadata.metadata | {b"atomsan.functions": sink.getvalue()}
+        pq.write_table(pq.read_table(path).replace_schema_metadata(metadata), path)
+    assert len(sink.getvalue()) < 20_000
+    assert len(atomsan.load(path).symbols.functions) == 10
+    monkeypatch.setattr(arrow_sizes, "_ALWAYS_KEPT", 1 << 20)
+    with pytest.raises(InputError, match=r"damaged: tables of [\d,]+ bytes that claim to unpack to [\d,]+$"):
+        atomsan.load(path)

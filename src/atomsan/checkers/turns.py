@@ -77,9 +77,9 @@ class TurnFinder:
         self._engine.set_parts(self._known, np.array([PARTS.get(field, 0) for field in fields], np.uint8))
         self._known = count
 
-    def finish(self) -> None:
-        """The end of the trace: what is open ends there."""
-        self._engine.finish()
+    def finish(self, *, is_whole: bool = True) -> None:
+        """The end of the trace: what is open ends there. Of a part of it, only what has ended is looked at."""
+        self._engine.finish(is_whole)
 
     def witnesses(self) -> list[Witness]:
         """The shortest example of each kind, in the order in which kinds were first seen: a, r1, r2, b."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from atomsan.cli.exit_codes import Exit
-from atomsan.cli.messages import say_written, warn
+from atomsan.cli.messages import say_written, warn, warn_of_format
 from atomsan.cli.option_groups import TraceOptions
 from atomsan.cli.progress import progress
 
@@ -30,14 +30,15 @@ def convert(
     from atomsan.trace.reading import open_trace
     from atomsan.trace.writing import write_trace
 
-    format_to_write(target, output_format)
+    written = format_to_write(target, output_format)
     check_output(target, force=force)
     with (
         open_trace(trace, format=reading.input_format, lenient=reading.lenient) as source,
         progress("converting", source, quiet=quiet) as counter,
     ):
         write_trace(source, target, format=output_format, force=force, on_batch=counter)
+    warn(source, quiet=quiet)
+    warn_of_format(target, written, source.meta.missing)
     if not quiet:
-        warn(source)
         say_written(target, counter.events)
     return Exit.FINE

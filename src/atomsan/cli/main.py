@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
+import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from atomsan import env
@@ -37,9 +40,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     gc.set_threshold(200_000)
     env.prepare()
     try:
-        return guarded(lambda: _run(sys.argv[1:]))
+        return guarded(lambda: _run(sys.argv[1:]), on_shortage=_leave)
     finally:
         gc.freeze()
+
+
+def _leave() -> None:
+    """End this process now: where memory has run out, libraries can crash when they tidy up after themselves."""
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError, AttributeError):
+            stream.flush()
+    os._exit(Exit.BAD)
 
 
 def _run(arguments: list[str]) -> int:
@@ -83,7 +95,12 @@ def call(verb: str, given: Mapping[str, Any]) -> int:
         values[name] = list(given[name] or ()) if argument.repeated else given[name]
     values |= resolved(verb, {name: given[name] for name in options_of(verb)}, find_settings())
     function = function_of(verb)
-    return function(**grouped(function, values))
+    if "max_memory" not in values:
+        return function(**grouped(function, values))
+    from atomsan.cli.memory_watch import memory_watched
+
+    with memory_watched(values["max_memory"]):
+        return function(**grouped(function, values))
 
 
 def function_of(verb: str) -> Callable[..., int]:

@@ -23,6 +23,8 @@ class TraceOptions(NamedTuple):
 
     input_format: str | None
     lenient: bool
+    max_memory: str | None
+    """`cli/main.py` sees to it."""
 
 
 class RegionOptions(NamedTuple):

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sized
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
+from atomsan.errors import printable
 from atomsan.reports.numerals import number
 from atomsan.trace.monitor import Stage
 
@@ -16,6 +17,10 @@ if TYPE_CHECKING:
 
     from atomsan.flow.trace_input import OpenedTrace
     from atomsan.types import EventSource
+
+
+# What a timer can be set to on every system, in seconds.
+_LONGEST = 1e9
 
 
 class BatchCounter:
@@ -76,12 +81,14 @@ class _Bar:
 
         source, console = self._source, Console(stderr=True)
         if isinstance(source, Stage):
-            columns = (TextColumn(f"{self._title}: {source.title}"), BarColumn(), TimeElapsedColumn())
+            shown = TextColumn(_literal(f"{self._title}: {source.title}"), markup=False)
+            columns = (shown, BarColumn(), TimeElapsedColumn())
             self._shown = bar = Progress(*columns, console=console, transient=True)
             bar.add_task(self._title, total=None)
         else:
             rate_column = TextColumn("{task.fields[rate]}")
-            of_pass = (TextColumn(self._title), BarColumn(), rate_column, TimeRemainingColumn())
+            shown = TextColumn(_literal(self._title), markup=False)
+            of_pass = (shown, BarColumn(), rate_column, TimeRemainingColumn())
             self._shown = bar = Progress(*of_pass, console=console, transient=True)
             task = bar.add_task(self._title, total=None, rate="")
 
@@ -96,6 +103,11 @@ class _Bar:
     def stop(self) -> None:
         if self._shown is not None:
             self._shown.stop()
+
+
+def _literal(title: str) -> str:
+    """A title as the template of a column: the name of a file in it can hold anything."""
+    return printable(title).replace("{", "{{").replace("}", "}}")
 
 
 def _fraction(source: EventSource, events: int) -> float | None:
@@ -134,7 +146,7 @@ def _alarm(seconds: float, source: OpenedTrace) -> Iterator[None]:
             raise KeyboardInterrupt
 
     before = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    signal.setitimer(signal.ITIMER_REAL, min(seconds, _LONGEST))
     try:
         yield
     finally:

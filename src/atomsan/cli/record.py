@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from atomsan.cli.exit_codes import Exit
-from atomsan.cli.messages import say, say_written
+from atomsan.cli.messages import say, say_written, shown_warnings, warn_of_format
 from atomsan.cli.option_groups import LaunchOptions
 from atomsan.cli.run import show_selections
 from atomsan.config.specification import specification
@@ -38,14 +38,20 @@ def record(output: str | None, spec: str | None, quiet: bool, launch: LaunchOpti
     with recorded(program, options, limits, output, force=launch.force, follow_fork=launch.follow_fork) as done:
         if launch.explain_selection:
             show_selections(done.selections)
-        if not quiet:
-            _say_recorded(done.tape, output)
-            for forked in done.forked:
-                _say_recorded(forked.tape, str(forked.path))
-    return Exit.INTERRUPTED if done.outcome.is_out_of_time else done.outcome.code or Exit.FINE
+        _say_recorded(done.tape, output, quiet=quiet)
+        for forked in done.forked:
+            _say_recorded(forked.tape, str(forked.path), quiet=quiet)
+    if done.outcome.is_out_of_time:
+        return Exit.INTERRUPTED
+    is_wanted = done.tape.meta.missing in (None, limits.full_message)
+    return done.outcome.code or (Exit.FINE if is_wanted else Exit.INTERRUPTED)
 
 
-def _say_recorded(tape: Tape, output: str) -> None:
-    for text in tape.meta.warnings:
+def _say_recorded(tape: Tape, output: str, *, quiet: bool) -> None:
+    from atomsan.trace.output_paths import output_format
+
+    for text in shown_warnings(tape.meta.warnings, tape.meta.missing, quiet=quiet):
         say(f"warning: {text}")
-    say_written(output, tape.events)
+    warn_of_format(output, output_format(output), tape.meta.missing)
+    if not quiet:
+        say_written(output, tape.events)

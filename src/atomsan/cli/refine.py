@@ -41,6 +41,7 @@ def refine(
     """
     from atomsan.flow.refine import refine as refined
     from atomsan.source.spec import reasons_in
+    from atomsan.trace.monitor import INTERRUPTED, OUT_OF_MEMORY, OUT_OF_TIME
     from atomsan.trace.writing import write_file
 
     if output is None:
@@ -62,6 +63,8 @@ def refine(
     result.reasons |= {} if regions.spec is None else reasons_in(regions.spec)
     write_file(output, result.to_toml().encode(errors="backslashreplace"), force=True)
     print(_as_text(result), end="")
+    for trace, why in result.cut.items():
+        say(f"warning: {trace}: {why}")
     if not quiet:
         for text in result.warnings:
             say(f"warning: {text}")
@@ -70,7 +73,8 @@ def refine(
             say(f"left: {text}")
     if result.stopped:
         say(f"stopped by {result.stopped}" if result.stopped.startswith("the ") else result.stopped)
-    return Exit.INTERRUPTED if result.stopped in ("interrupted", "out of time") else Exit.FINE
+    is_partial = result.stopped in (INTERRUPTED, OUT_OF_TIME, OUT_OF_MEMORY) or result.cut
+    return Exit.INTERRUPTED if is_partial else Exit.FINE
 
 
 def _check_output(path: str) -> None:

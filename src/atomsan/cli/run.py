@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from atomsan.cli.exit_codes import Exit
-from atomsan.cli.messages import say, show
+from atomsan.cli.messages import say, show, shown_warnings
 from atomsan.cli.option_groups import LaunchOptions, RegionOptions, ReportOptions
 from atomsan.cli.progress import timed_progress
 from atomsan.errors import InputError, check_positive
@@ -105,7 +105,9 @@ def run(
         return Exit.INTERRUPTED
     if any(map(reporting.fails, reports)):
         return findings_exit_code
-    return next((outcome.code for outcome in outcomes if outcome.code), Exit.FINE)
+    code = next((outcome.code for outcome in outcomes if outcome.code), Exit.FINE)
+    # the program's own code is not hidden; but a run of which a part is missing must not look like one that is fine
+    return code or (Exit.INTERRUPTED if any(report.cut for report in reports) else Exit.FINE)
 
 
 def _check_format(reporting: ReportOptions, launch: LaunchOptions, files: Sequence[ReportFile]) -> None:
@@ -130,10 +132,10 @@ def _show(report: Report, reporting: ReportOptions, *, is_first: bool) -> None:
         show(
             "\n" * (not is_first) + DEFAULT.reporter().render([report], limit=reporting.limit, with_notes=reporting.all)
         )
-        for text in report.warnings:
-            say(f"warning: {text}")
     elif reporting.fails(report):
         say(f"{report.trace.source}: {report.verdict}, {_summary([report])} (without --quiet, they are shown)")
+    for text in shown_warnings(report.warnings, report.cut, quiet=reporting.quiet):
+        say(f"warning: {text}")
     if report.stopped:
         say(f"{report.stopped} before the check of {report.trace.source} was done")
 

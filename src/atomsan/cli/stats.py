@@ -30,21 +30,22 @@ def stats(trace: str, format: str, output: list[str], quiet: bool, reading: Trac
       atomsan stats t.atomtrace --format json
       zcat t.csv.gz | atomsan stats - --input-format csv --lenient --quiet -o stats.json
     """
+    from atomsan.trace.monitor import why_interrupted
     from atomsan.trace.reading import open_trace
     from atomsan.trace.stats import StatsCounter
 
     files = answer_files(output)
     source = open_trace(trace, format=reading.input_format, lenient=reading.lenient)
     stats_counter = StatsCounter(source)
-    code = Exit.FINE
+    code, why = Exit.FINE, ""
     try:
         with progress("counting", source, quiet=quiet) as counter:
             for batch in source.batches():
                 stats_counter.add(batch)
                 counter(batch)
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as error:
         stats_counter.stop()
-        code = Exit.INTERRUPTED
+        code, why = Exit.INTERRUPTED, why_interrupted(error)
     result = stats_counter.result()
     answer = Answer(text=lambda: as_text(result), data=result.to_dict)
     write_answer(files, answer)
@@ -52,7 +53,7 @@ def stats(trace: str, format: str, output: list[str], quiet: bool, reading: Trac
     if not quiet:
         warn(source)
     if code:
-        say(f"interrupted after {counted(result.events, 'event')}")
+        say(f"{why} after {counted(result.events, 'event')}")
     return code
 
 

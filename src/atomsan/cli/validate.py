@@ -30,7 +30,8 @@ class Validation:
     events: int = 0
     source: ValidatedSource | None = None
     error: InputError | None = None
-    interrupted: bool = False
+    interrupted: str | None = None
+    """Why it was not read to its end."""
 
     @property
     def code(self) -> Exit:
@@ -47,7 +48,7 @@ class Validation:
         if self.error:
             return f"{printable(str(self.error))}\n"
         notes = ["repaired" if self.repairs else "well-formed"]
-        notes += ["interrupted"] if self.interrupted else []
+        notes += [self.interrupted] if self.interrupted else []
         notes += ["cut short"] if self.source and not self.source.meta.complete else []
         repairs = self.source.repairs.lines() if self.source else []
         state = f"{self.name}: {', '.join(notes)}, {counted(self.events, 'event')}"
@@ -117,6 +118,7 @@ def validate(traces: list[str], format: str, output: list[str], quiet: bool, rea
 
 
 def _outcome(trace: str, reading: TraceOptions, *, quiet: bool) -> Validation:
+    from atomsan.trace.monitor import why_interrupted
     from atomsan.trace.reading import open_trace
 
     outcome = Validation("standard input" if trace == "-" else trace)
@@ -128,15 +130,15 @@ def _outcome(trace: str, reading: TraceOptions, *, quiet: bool) -> Validation:
                 outcome.events = counter.events
     except InputError as error:
         outcome.error = error
-    except KeyboardInterrupt:
-        outcome.interrupted = True
+    except KeyboardInterrupt as error:
+        outcome.interrupted = why_interrupted(error)
     return outcome
 
 
 def _warn(outcome: Validation, *, quiet: bool) -> None:
-    if outcome.source and not quiet:
-        warn(outcome.source, repairs=False)
+    if outcome.source:
+        warn(outcome.source, repairs=False, quiet=quiet)
     if outcome.error:
         say(str(outcome.error))
     if outcome.interrupted:
-        say(f"interrupted after {counted(outcome.events, 'event')} of {outcome.name}")
+        say(f"{outcome.interrupted} after {counted(outcome.events, 'event')} of {outcome.name}")

@@ -45,6 +45,7 @@ CHECKING: tuple[Option, ...] = (
         type=int,
         metavar="N",
         default=1,
+        in_file=False,
         help="The exit code when there are findings.",
         example="--findings-exit-code 42",
     ),

@@ -102,4 +102,14 @@ INPUT_AND_OUTPUT: tuple[Option, ...] = (
         help="Repair a trace that is not well-formed, and list what was dropped.",
         example="--lenient",
     ),
+    Option(
+        name="max_memory",
+        verbs=READING_VERBS,
+        type=str,
+        metavar="SIZE",
+        default_text="half of what there is",
+        in_file=False,
+        help="Stop before more memory than SIZE is used, and report what was found so far (exit code 3).",
+        example="--max-memory 4G",
+    ),
 )

@@ -1,11 +1,13 @@
 """Option values from configuration files: `[tool.atomsan]` of pyproject.toml, or atomsan.toml.
 
 The command line wins over the file, the file over the default. A file has one table of options for all verbs: a verb
-ignores the options that it does not have. Options that name what is written are not among them.
+ignores the options that it does not have. Options that name what is written, or that our caller relies on, are not
+among them: a file can come with a stranger's code.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -15,8 +17,11 @@ from atomsan.config.table import OPTIONS, options_of
 from atomsan.errors import InputError
 from atomsan.source.toml_files import parse_toml, read_bytes
 
-# A file can come with a stranger's code: it neither names what is written, nor allows that something is replaced.
+# A file neither names what is written, nor allows that something is replaced.
 _NAMING_OUTPUTS = frozenset({"output", "keep", "truth", "force"})
+
+# Nor does it say what those may rely on who call us: the exit code, and how much memory is left to others.
+_RELIED_ON = frozenset({"findings_exit_code", "max_memory"})
 
 
 def resolved(verb: str, given: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
@@ -56,14 +61,19 @@ class Settings:
         if not option.in_file or option.name not in self._values:
             return list(option.default) if option.repeated else option.default
         try:
-            return option.from_file(self._values[option.name])
+            value = option.from_file(self._values[option.name])
         except ValueError as error:
             raise self._error(option.name, str(error)) from None
+        if option.metavar == "FILE" and os.path.exists(value) and not os.path.isfile(value):
+            raise self._error(option.name, "must name a file: a pipe or a device would never end")
+        return value
 
     def _check(self, key: str, value: Any) -> None:
         rows = [option for option in OPTIONS if option.name == key and option.in_file]
         if not rows and key in _NAMING_OUTPUTS:
             raise self._error(key, "is for the command line only: what is written is not for a file to say")
+        if not rows and key in _RELIED_ON:
+            raise self._error(key, "is for the command line only: who calls atomsan relies on it")
         if not rows:
             import difflib
 

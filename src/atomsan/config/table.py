@@ -28,7 +28,7 @@ COMMON: tuple[Option, ...] = (
         type=bool,
         short="-q",
         default=False,
-        help="No progress bar, no warnings, nothing on standard error but errors; run has a line for findings.",
+        help="No progress bar, no warnings but that events are missing, else only errors; run has a line for findings.",
         example="--quiet",
     ),
 )

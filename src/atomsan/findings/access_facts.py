@@ -301,6 +301,12 @@ def writes_value(step: ShownStep, graphs: FlowGraphs) -> bool:
     return _overwrites(step) or _update(step, graphs) is not None
 
 
+def counts(step: ShownStep, graphs: FlowGraphs) -> bool:
+    """Whether a step makes a number another one by adding or subtracting a literal number."""
+    update = _update(step, graphs) if step.op == "write" else None
+    return update is not None and update.facts.get("operator") in ("+", "-") and update.facts.get("operand") == "number"
+
+
 def is_overwritten(turn: Turn) -> bool:
     """Whether all that happens is that one value after the other is written to one location.
 

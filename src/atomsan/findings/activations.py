@@ -59,6 +59,14 @@ class ActivationFinder:
         """Whether a location is the structure of a container."""
         return bool(self._locations.get(location, "field") == "<structure>")
 
+    def is_default(self, location: int, field: int) -> bool:
+        """Whether a location is what the class of an object has in the place of one of its fields."""
+        of_class, of_object = (
+            {name: self._locations.get(one, name) for name in ("object", "class", "field")} for one in (location, field)
+        )
+        is_of_class = of_class["object"] == of_class["class"] != of_object["object"]
+        return is_of_class and (of_class["class"], of_class["field"]) == (of_object["class"], of_object["field"])
+
     def is_activation(self, region: int) -> bool:
         return self._regions.get(region, "origin") not in WITHIN_FUNCTION
 

@@ -69,19 +69,29 @@ def sways(ties: Ties, read: Local, step: Local, called: CalledAt) -> bool:
 def is_chosen_by_caller(ties: Ties, read: Local, step: Local) -> bool:
     """Whether an argument of the function that both are in says on which object or key a step is, but not the read.
 
-    Another thread that comes to the same read may have been called for another object.
+    Another thread that comes to the same read may have been called for another object. What the call that reads gives
+    is what it would give to that thread, too.
     """
     unit = ties.unit(read, step)
     if unit is None:
         return False
-    of_step = _choosing(ties.graphs, unit.graph, unit.last, unit.last_inner, step)
+    given = {unit.first, *unit.graph.reached(unit.first, explicit=True)} if unit.first_inner else frozenset()
+    of_step = _choosing(ties.graphs, unit.graph, unit.last, unit.last_inner, step, given)
     return bool(of_step - _choosing(ties.graphs, unit.graph, unit.first, unit.first_inner, read))
 
 
 def _choosing(
-    graphs: FlowGraphs, graph: FlowGraph, node: int, inner: Sequence[Activation], access: Local
+    graphs: FlowGraphs,
+    graph: FlowGraph,
+    node: int,
+    inner: Sequence[Activation],
+    access: Local,
+    given: Set[int] = frozenset(),
 ) -> frozenset[int]:
-    """The parameters of a function that the object or key of an access rests on; `inner` are the calls it is in."""
+    """The parameters of a function that the object or key of an access rests on; `inner` are the calls it is in.
+
+    What rests on one of the nodes `given` does not count.
+    """
     parameters = [number for number in graph.parameters if "index" in graph.nodes[number].facts]
     reached = {number: {number, *graph.reached(number, explicit=True)} for number in parameters}
     if not inner:
@@ -90,7 +100,7 @@ def _choosing(
         sources = {edge.to for edge in graph.into[node] if edge.how in how}
     else:
         sources = set(_chosen_by_arguments(graphs, graph, node, inner, access))
-    return frozenset(number for number in parameters if not sources.isdisjoint(reached[number]))
+    return frozenset(number for number in parameters if not (sources - given).isdisjoint(reached[number]))
 
 
 def _chosen_by_arguments(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import builtins
 import keyword
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
@@ -64,6 +64,13 @@ def with_repairs(findings: Sequence[Finding], around: Surroundings) -> list[Find
     ]
 
 
+# What the recorder calls the lock that tasks share which are not asyncio's, or the greenlets of an OS thread.
+GREENLETS = "greenlets"
+OF_GEVENT = "greenlets of gevent"
+OF_TRIO = "tasks of trio"
+_LOCKS = {OF_GEVENT: "gevent.lock.RLock()", OF_TRIO: "trio.Lock()"}
+
+
 @dataclass(frozen=True)
 class _Case:
     """A violation as it is to be repaired."""
@@ -80,6 +87,8 @@ class _Case:
     accesses: tuple[Access, ...]
     """Of the data of the violation, by anyone."""
     is_task: bool
+    new_lock: str
+    """What to make where no lock fits, if no other thread has to wait for it."""
     steps: tuple[ShownStep, ...]
     """All accesses that the violation is shown by."""
 
@@ -100,6 +109,8 @@ class Repairs:
         self._spelling = LockSpelling(symbols, self._graphs, around.acquired)
         self._called = CalledFunctions(around, symbols, self._graphs)
         self._waits = Waits(around, symbols, self._graphs, self._called)
+        self._switched_by = _switched_by(symbols)
+        """What switches greenlets, or tasks that are not asyncio's, if there are any: the name of their lock."""
 
     def of(self, findings: Sequence[Finding]) -> dict[str, Repair]:
         """By the ids of the findings. Without those whose flow is not known."""
@@ -109,18 +120,38 @@ class Repairs:
             if (case := cases.get(finding.id)) is not None:
                 alike.setdefault(_about(case, finding), []).append(case)
         joined = {key: _joined(same) for key, same in alike.items()}
-        return {
-            finding.id: self._repair(_with_all(case, joined[_about(case, finding)]))
-            for finding in findings
-            if (case := cases.get(finding.id)) is not None
-        }
+        return self._with_one_lock(
+            {
+                finding.id: self._repair(_with_all(case, joined[_about(case, finding)]))
+                for finding in findings
+                if (case := cases.get(finding.id)) is not None
+            }
+        )
 
-    def _repair(self, case: _Case) -> Repair:
+    def _with_one_lock(self, repairs: Mapping[str, tuple[Repair, list[_Part]]]) -> dict[str, Repair]:
+        """A new lock is the same for all repairs that make it at one place: following them all may take it twice."""
+        found = {name: repair for name, (repair, _) in repairs.items()}
+        alike: dict[tuple[object, ...], list[str]] = {}
+        for name, repair in found.items():
+            if repair.new is not None and repair.new.made.startswith("threading."):
+                alike.setdefault((repair.new[1:], *(one.file for one in repair.sections[:1])), []).append(name)
+        for names in alike.values():
+            parts = [part for name in names for part in repairs[name][1]]
+            below = {function for part in parts for function in self._called.below(*part)}
+            is_nested = any("RLock" in str(found[name].new) for name in names)
+            if is_nested or not below.isdisjoint(part.function for part in parts):
+                for name in names:
+                    new = found[name].new
+                    found[name] = replace(found[name], new=new and new._replace(made="threading.RLock()"))
+        return found
+
+    def _repair(self, case: _Case) -> tuple[Repair, list[_Part]]:
+        """With the statements that hold the lock after it."""
         lock = self._best_lock(case)
         repair = self._with_lock(case, lock) if lock is not None else self._with_new_lock(case)
         parts = self._parts(case, lock, repair)
         repair = self._with_reentered(case, lock, repair, parts)
-        return replace(
+        repair = replace(
             repair,
             is_task=case.is_task,
             waits=self._wait(case),
@@ -130,6 +161,7 @@ class Repairs:
             idiom=idiom(case.first, case.last, case.unit, self._around.writers, self._graphs),
             is_partial=self._around.is_partial,
         )
+        return repair, parts
 
     def _parts(self, case: _Case, lock: int | None, repair: Repair) -> list[_Part]:
         """The statements that hold the lock after the repair, and did not before."""
@@ -162,8 +194,16 @@ class Repairs:
         found = statements_around(unit.graph, nodes, loops) or self._lines_of_lambda(unit)
         steps = tuple(step for step in finding.witness if step.op in ("read", "write"))
         # a lock of asyncio keeps no other thread out
-        is_task = all(step.number in self._around.in_tasks for step in steps)
-        return found and _Case(*ends, unit, unit.activation.function, nodes, loops, found, accesses, is_task, steps)
+        runs_alone = all(step.number in self._around.in_tasks for step in steps)
+        switched_by = self._switched_by if runs_alone else ""
+        if switched_by in (GREENLETS, OF_GEVENT) and unit.graph.is_async:
+            switched_by = ""
+        if switched_by == GREENLETS:
+            return None  # who switches them has locks of its own, and that of a thread would stop them all
+        is_task = runs_alone and switched_by != OF_GEVENT
+        function = unit.activation.function
+        own_lock = _LOCKS.get(switched_by, "asyncio.Lock()") if runs_alone else ""
+        return found and _Case(*ends, unit, function, nodes, loops, found, accesses, is_task, own_lock, steps)
 
     def _lines_of_lambda(self, unit: Unit) -> Statements | None:
         """The lines of a lambda that calls what makes the accesses: it has no statements."""
@@ -285,7 +325,7 @@ class Repairs:
         others = tuple(self._section(one.function, one.statements, name) for one in self._others(case, None))
         unit = self._section(case.function, case.statements, name if case.unit.graph.statements else None)
         is_nested = any(self._is_inside(case, one) for one in self._groups(case, None))
-        kind = "asyncio.Lock()" if case.is_task else "threading.RLock()" if is_nested else "threading.Lock()"
+        kind = case.new_lock or ("threading.RLock()" if is_nested else "threading.Lock()")
         return Repair(lock=name, new=NewLock(kind, name, owner), unit=unit, others=others)
 
     def _owner(self, case: _Case, functions: set[int]) -> str | None:
@@ -415,7 +455,7 @@ class Repairs:
         if repair.shared or (lock is not None and self._symbols.locks.get(lock, "reentrant")):
             return repair
         found = tuple(dict.fromkeys(self._reentered(case, lock, parts)))
-        if repair.new is not None and not case.is_task:
+        if repair.new is not None and not case.new_lock:
             # what the caller does at a yield may come back here
             made = "threading.RLock()" if found or self._yields(parts) else repair.new.made
             return replace(repair, new=repair.new._replace(made=made))
@@ -579,3 +619,9 @@ def _is_part_of(one: _Part, other: _Part) -> bool:
 
 def _ends(case: _Case) -> tuple[ShownStep, ShownStep]:
     return case.first, case.last
+
+
+def _switched_by(symbols: Symbols) -> str:
+    locks = symbols.locks
+    names = (name.partition(" #")[0] for i, name in enumerate(locks) if locks.get(i, "kind") == "loop")
+    return next((name for name in names if name in (GREENLETS, OF_GEVENT, OF_TRIO)), "")

@@ -7,7 +7,7 @@ atomsan-report/2: suspects between them; the verdict is of the findings; `group`
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 from atomsan import __version__
@@ -76,6 +76,16 @@ class PredictionFacts(NamedTuple):
     """Why an answer is None."""
     is_complete: bool = True
     """Whether there was time to look at everything."""
+
+    def of_a_part(self, why: str) -> PredictionFacts:
+        """The same of a run of which events are missing: what is refuted stays so, and nothing is proved."""
+        return self._replace(
+            conflict_atomic=None if self.conflict_atomic else self.conflict_atomic,
+            view_atomic=None if self.view_atomic else self.view_atomic,
+            kinds=0,
+            proved=0,
+            reasons={"conflict": why, "view": why, **self.reasons},
+        )
 
     @property
     def answers(self) -> dict[str, bool | None]:
@@ -147,6 +157,8 @@ class Report:
     """Why there may be findings beside those that were found: without any, the verdict is unknown."""
     stopped: str | None = None
     """Why the trace was not read to its end: "interrupted" or "out of time"."""
+    cut: str | None = None
+    """Why events of the run are missing from the trace, if they are: then it is not known to hold. See `of_a_part`."""
     repairs: Sequence[str] = ()
     """What leniency did to the trace."""
     warnings: Sequence[str] = ()
@@ -249,6 +261,24 @@ class Report:
         if self.prediction is not None:
             content |= self.prediction.to_dict()
         return content | {"counters": self.counters, "seconds": self.seconds}
+
+
+def of_a_part(report: Report, why: str | None) -> Report:
+    """A report on a trace of which events are missing (None: it is whole). What was found stays; nothing is proved."""
+    if why is None:
+        return report
+    unknown = {"verdict": "unknown", "reason": why}
+    return replace(
+        report,
+        cut=why,
+        reason=report.reason or why,
+        results={
+            name: result | unknown if result["verdict"] == "holds" else result
+            for name, result in report.results.items()
+        },
+        prediction=report.prediction and report.prediction.of_a_part(why),
+        warnings=[*report.warnings, *([why] if why not in report.warnings else [])],
+    )
 
 
 def of_level(judged: Sequence[Finding], level: Level) -> list[Finding]:

@@ -86,9 +86,13 @@ class Rules:
         """Why a violation on data is less than a finding: the reasons of its edges and turns."""
         at_turns = turns(finding)
         is_torn = any(facts.is_torn(turn, self._graphs) for turn in at_turns)
+        threads = {one.thread for one in finding.witness}
+        looked_at: dict[int, bool] = {}
         for one, other in conflicts(finding):
             if reason := self._of_edge(one, other, is_torn=is_torn):
-                is_doubtful = reason.level == "note" and self._may_close_elsewhere(finding, one, reason)
+                is_doubtful = reason.level == "note" and (
+                    self._is_longer(finding, threads, reason) or self._is_looked_at(one.target, threads, looked_at)
+                )
                 yield OTHER_WAYS if is_doubtful else reason
         for turn in at_turns:
             if reason := self._of_turn(turn):
@@ -121,22 +125,29 @@ class Rules:
         is_same_code = all(unit is not None and unit.function in both for unit in units)
         return is_same_code and not any(is_chosen_by_caller(self._ties, read, step) for step in steps)
 
-    def _may_close_elsewhere(self, finding: Finding, step: ShownStep, reason: Reason) -> bool:
+    def _is_longer(self, finding: Finding, threads: Set[str], reason: Reason) -> bool:
         """Whether transactions may be ordered in a way that was not looked at, if a pair of accesses orders nothing.
 
         All turns between two threads are looked at, but of ways through a third one only some, as of cycles that no
-        transaction alone is to blame for; and a third thread that looks may tell what these two cannot. What commutes
-        in a container is of different elements, which are locations of their own.
+        transaction alone is to blame for. What commutes in a container is of different elements, which are locations of
+        their own.
+        """
+        is_longer = len(threads) > 2 or finding.kind == "cycle"
+        return self._around.symbols is None or (is_longer and reason != COMMUTES)
+
+    def _is_looked_at(self, target: int, threads: Set[str], known: dict[int, bool]) -> bool:
+        """Whether a thread looks at some data that is none of these: it may tell what these cannot.
+
+        `known` are the answers for the same threads: a witness can have as many steps as there are threads.
         """
         symbols = self._around.symbols
-        threads = {one.thread for one in finding.witness}
-        is_longer = len(threads) > 2 or finding.kind == "cycle"
-        if symbols is None or (is_longer and reason != COMMUTES):
-            return True
-        return any(
-            symbols.threads[thread] not in threads and facts.looks(site, self._graphs)
-            for thread, site in self._around.readers.get(step.target, ())
-        )
+        assert symbols is not None
+        if target not in known:
+            known[target] = any(
+                symbols.threads[thread] not in threads and facts.looks(site, self._graphs)
+                for thread, site in self._around.readers.get(target, ())
+            )
+        return known[target]
 
     # ---- edges: does one access order the other?
 
@@ -178,15 +189,15 @@ class Rules:
         if tie is Tie.APART:
             return ITERATIONS
         is_untied = tie is Tie.NONE and not unit.is_around_block
-        is_replaced = is_untied and self._is_replaced(turn, unit, first, last)
-        if is_replaced or (is_untied and self._is_tied_elsewhere(turn)):
+        is_emptied = is_untied and self._is_emptied(turn, unit, first)
+        if is_emptied or (is_untied and self._belongs_together(turn, unit, first, last)):
             tie = Tie.OWN
         reason = self._proof(turn) or self._checked_again(turn, first)
         if (reason is None or reason.level != "note") and self._is_decision_kept(turn, first, last):
             return KEPT
         if reason is None and self._is_validated(turn, unit, first, last):
             return VALIDATED
-        return reason or self._doubt(turn, unit, tie, is_replaced=is_replaced)
+        return reason or self._doubt(turn, unit, tie, is_emptied=is_emptied)
 
     def _advanced(self, turn: Turn, unit: Unit) -> frozenset[int] | None:
         """The loops of the unit that went on to a later iteration between the accesses. None: it is not known."""
@@ -272,7 +283,7 @@ class Rules:
             is_kept(condition, look, write, turn.after.operation, part) for condition in conditions
         )
 
-    def _doubt(self, turn: Turn, unit: Unit, tie: Tie, *, is_replaced: bool) -> Reason | None:
+    def _doubt(self, turn: Turn, unit: Unit, tie: Tie, *, is_emptied: bool) -> Reason | None:
         if tie is Tie.NONE:
             return NO_FLOW
         if tie is Tie.DEEPER:
@@ -292,9 +303,9 @@ class Rules:
             return ONE_BY_ONE
         if not self._is_passed(turn, unit) and self._is_around_work(unit):
             return BALANCED
-        if facts.is_taken_and_put_back(turn, unit, self._graphs) or self._is_borrowed(turn):
+        if facts.is_taken_and_put_back(turn, unit, self._graphs) or self._is_borrowed(turn, unit):
             return TAKEN
-        if unit.activation.is_iteration and not is_replaced and not self._is_step(turn, unit, tie):
+        if unit.activation.is_iteration and not is_emptied and not self._is_step(turn, unit, tie):
             return ENTRY_LOOP
         is_loose = tie is Tie.OWN and not unit.graph.joins(unit.first, unit.last)
         return LET_IN if is_loose and self._lets_others_in(turn) else None
@@ -362,8 +373,8 @@ class Rules:
     def _is_step(self, turn: Turn, unit: Unit, tie: Tie) -> bool:
         """Whether an iteration is one step.
 
-        A value decides in its own code, or goes from one call into another, or decides whether what it was read from is
-        changed.
+        A value decides in its own code. Or two of these are true: it goes from one call into another; it is what the
+        one gives, and not only a reason for that; it is what the other changes, and the one has only looked at.
         """
         if tie is not Tie.FLOW:
             return False
@@ -371,8 +382,10 @@ class Rules:
         is_passed = is_update or unit.last in unit.graph.reached(unit.first, explicit=True)
         if not unit.first_inner and not unit.last_inner:
             return is_passed or turn.enters.op == "write"  # a flag may well be looked at twice
-        is_of_one = turn.leaves.target == turn.enters.target and turn.enters.op == "write"
-        return turn.leaves.op == "read" and (is_passed or is_of_one) and self._is_given(turn.leaves)
+        location = turn.enters.target
+        is_of_one = turn.enters.op == "write" and turn.leaves.target == location
+        is_of_one = is_of_one and not self._writes_too(turn.leaves, location)
+        return turn.leaves.op == "read" and sum((is_passed, is_of_one, self._is_given(turn.leaves))) > 1
 
     def _is_given(self, step: ShownStep) -> bool:
         """Whether the value that is read there is returned itself, and does not only decide what is."""
@@ -389,25 +402,55 @@ class Rules:
         between = self._around.between.get(turn.pair)
         return between is not None and any(row[:2] == (Op.WRITE, turn.leaves.target) for row in between.rows())
 
-    def _is_borrowed(self, turn: Turn) -> bool:
-        """Whether the unit took something out of the container between its look and what it puts in."""
+    def _is_borrowed(self, turn: Turn, unit: Unit) -> bool:
+        """Whether the unit gives back to a container what it took out of it after its look, or made if it was empty.
+
+        What gives an element to somebody takes one out, if there is one.
+        """
         between = self._around.between.get(turn.pair)
         symbols = self._around.symbols
         if turn.leaves.op != "read" or not facts.puts(turn.enters) or between is None or symbols is None:
             return False
-        return any(
-            op == Op.WRITE and target == turn.enters.target and facts.takes(symbols.sites.get(site, "operation"))
+        location = turn.enters.target
+        if any(
+            op == Op.WRITE and target == location and facts.takes(symbols.sites.get(site, "operation"))
             for op, target, site in between.rows()
+        ):
+            return True
+        lending = self._graphs.place(turn.leaves.at)
+        if lending is None or not unit.first_inner or not self._is_passed(turn, unit):
+            return False
+        sites = self._around.writers.get(location, ())
+        taking = (self._graphs.place(site) for site in sites if facts.takes(symbols.sites.get(site, "operation")))
+        return any(place and place.function == lending.function for place in taking)
+
+    def _belongs_together(self, turn: Turn, unit: Unit, first: Local, last: Local) -> bool:
+        """Whether two calls that no value goes between are one step all the same."""
+        return (
+            self._is_counted_on(turn, unit, first)
+            or self._is_read_back(turn, unit, last)
+            or self._is_tied_elsewhere(turn)
         )
 
-    def _is_replaced(self, turn: Turn, unit: Unit, first: Local, last: Local) -> bool:
-        """Whether the unit takes what is there and empties it, or writes a value and takes what is there then."""
+    def _is_counted_on(self, turn: Turn, unit: Unit, first: Local) -> bool:
+        """Whether the unit keeps a number that it read, and makes it another one for whoever comes next."""
         one, other = turn.ends
-        if one.op == "read" and facts.empties(other, self._graphs):
-            is_element = other.operation == "clear" and one.object == other.object
-            return (one.target == other.target or is_element) and self._ties.is_kept(unit, first)
-        is_read_back = one.target == other.target and other.op == "read" and facts.writes_value(one, self._graphs)
-        return is_read_back and self._is_given_away(unit, last, other.target)
+        is_one = one.op == "read" and one.target == other.target and facts.counts(other, self._graphs)
+        return is_one and self._ties.is_kept(unit, first)
+
+    def _is_emptied(self, turn: Turn, unit: Unit, first: Local) -> bool:
+        """Whether the unit takes what is there and empties it."""
+        one, other = turn.ends
+        if one.op != "read" or not facts.empties(other, self._graphs):
+            return False
+        is_element = other.operation == "clear" and one.object == other.object
+        return (one.target == other.target or is_element) and self._ties.is_kept(unit, first)
+
+    def _is_read_back(self, turn: Turn, unit: Unit, last: Local) -> bool:
+        """Whether the unit writes a value and takes what is there then."""
+        one, other = turn.ends
+        is_one = one.target == other.target and other.op == "read" and facts.writes_value(one, self._graphs)
+        return is_one and self._is_given_away(unit, last, other.target)
 
     def _is_given_away(self, unit: Unit, last: Local, location: int) -> bool:
         """Whether the unit returns or stores what it reads last, and not to change the location once more."""

@@ -39,6 +39,7 @@ def merge_runs(runs: Sequence[Sequence[Report]], source: str | None = None) -> R
         seconds={"total": sum(report.seconds.get("total", 0) for report in reports)},
         reason=next((report.reason for report in reports if report.reason), None),
         stopped=next((report.stopped for report in reports if report.stopped), None),
+        cut=next((report.cut for report in reports if report.cut), None),
         repairs=_distinct(report.repairs for report in reports),
         warnings=_distinct(report.warnings for report in reports),
         program=next((one.program for one in reports if one.program and one.program != (0, None)), first.program),

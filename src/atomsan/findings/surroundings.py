@@ -21,6 +21,7 @@ from atomsan.findings.finding import Finding, Hold
 from atomsan.findings.wording import hint, hint_for_cycle
 from atomsan.trace._held import HeldLocks
 from atomsan.trace._nesting import OpenRegions
+from atomsan.trace._stopping import look
 from atomsan.trace.events import Op
 
 if TYPE_CHECKING:
@@ -166,6 +167,7 @@ class Surroundings:
             self._note_primitives(batch, symbols)
         seen = 0
         while self._events and self._events[-1] < batch.first + len(batch):
+            look()
             event = self._events.pop()
             at = event - batch.first
             until = at + (batch.op[at] == Op.ACQUIRE)  # it is under its own lock; and so is a release
@@ -259,6 +261,7 @@ class Surroundings:
             self._running.append(pair)
         new: set[int] = set()
         for pair in self._running:
+            look()
             new.update(self._collect_pair(batch, pair, self.between[pair]))
         self._following += [
             pair for pair in self._running if pair.last < end and batch.op[pair.last - batch.first] == Op.READ
@@ -266,6 +269,7 @@ class Surroundings:
         self._running = [pair for pair in self._running if pair.last >= end]
         still: list[Pair] = []
         for pair in self._following:
+            look()
             reads, is_over = self._collect_after(batch, pair, self.between[pair])
             new.update(reads)
             if not is_over:
@@ -427,7 +431,9 @@ def _own_events(
             place = graphs.place(site)
             is_own = functions and functions[-1] == unit.function and place and place.function == unit.function
             if is_own and place and not (op == Op.READ and _is_end_of_loop(place, target, finder, graphs)):
-                found.append(OwnEvent(place.node, op, target))
+                is_again = bool(found) and found[-1][:2] == (place.node, Op.READ) == (place.node, op)
+                if not (is_again and finder.is_default(target, found[-1].target)):
+                    found.append(OwnEvent(place.node, op, target))
         if is_call:
             functions.append(finder.function(target))
     return found

@@ -20,12 +20,13 @@ from atomsan.checkers import algorithms
 from atomsan.checkers.atomic_sets import STATUS
 from atomsan.checkers.registry import Capability, Entry, chosen
 from atomsan.findings.reasons import UNDECIDED
-from atomsan.findings.report import NamedTransactions, Report, of_level
+from atomsan.findings.report import NamedTransactions, Report, of_a_part, of_level
 from atomsan.flow.blind_spots import blind_spots
 from atomsan.flow.checker_pass import CheckerPass
 from atomsan.flow.passes import Pass, execute
 from atomsan.flow.set_check import EVERYTHING, SetCheck, SetMembership, objects_layout, unfollowed_fields
 from atomsan.flow.trace_input import CHECKED_AT_ONCE, TraceInput, read_through
+from atomsan.flow.trust import untrusted
 from atomsan.trace.monitor import Monitor, Progress, silent
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ class _Check:
     def main(self) -> CheckerPass:
         """The first pass. Without it there is nothing to report: it was interrupted before it began."""
         if self.checked is None:
-            raise KeyboardInterrupt
+            raise KeyboardInterrupt(self.monitor.stopped or "")
         return self.checked
 
     def is_repeatable(self) -> bool:
@@ -289,7 +290,7 @@ def _find_turns(state: _Check) -> TurnFinder:
     source = state.trace.open(CHECKED_AT_ONCE)
     finder = TurnFinder(np.array(list(state.violating), np.uint32), source.symbols.locations)
     read_through(source, state.monitor, finder.feed)
-    finder.finish()
+    finder.finish(is_whole=state.monitor.stopped is None)
     return finder
 
 
@@ -401,7 +402,7 @@ def _report(state: _Check, judged: Sequence[Finding]) -> Report:
         raise AssertionError("findings, and nothing that is violated")
     source, meta, sets = main.source, main.source.meta, state.trace.spec.sets
     counting = _counting(state)
-    return Report(
+    report = Report(
         trace=source.facts(main.begins.transactions, is_whole=main.stopped is None),
         algorithm=state.choice.shown,
         serializable=state.serializable,
@@ -426,13 +427,15 @@ def _report(state: _Check, judged: Sequence[Finding]) -> Report:
         held=meta.fields,
         is_recorded=meta.recorded,
     )
+    return of_a_part(report, source.missing)
 
 
 def _reason(state: _Check, judged: Sequence[Finding]) -> str | None:
     """Why there may be more findings, if that is so: something was not checked or not judged to the end."""
     if state.verdict == "unknown":
         return next((result.reason for result in state.results if result.reason), "unknown")
-    return state.monitor.stopped or (UNDECIDED.why if any(finding.is_undecided for finding in judged) else None)
+    undecided = UNDECIDED.why if any(finding.is_undecided for finding in judged) else None
+    return state.monitor.stopped or untrusted(state.main.source.meta) or undecided
 
 
 def _counting(state: _Check) -> Result:

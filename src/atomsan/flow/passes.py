@@ -35,6 +35,8 @@ def execute(plan: Sequence[Pass[S]], state: S, monitor: Monitor) -> list[str]:
             if monitor.stopped:
                 break
             if all(need(state) for need in one.needs):
+                if given and monitor.is_over():
+                    break
                 setattr(state, one.gives, one.run(state))
                 given.append(one.gives)
     return given

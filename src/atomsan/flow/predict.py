@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 from atomsan.checkers.flattening import Flattening
 from atomsan.errors import InputError
-from atomsan.findings.report import NamedTransactions, PredictionFacts, Report, of_level
+from atomsan.findings.report import NamedTransactions, PredictionFacts, Report, of_a_part, of_level
 from atomsan.flow.blind_spots import blind_spots
 from atomsan.flow.passes import Pass, execute
 from atomsan.flow.set_check import SetMembership, objects_layout
 from atomsan.flow.trace_input import CHECKED_AT_ONCE, TraceInput, read_through
+from atomsan.flow.trust import untrusted
 from atomsan.predictors.analysis import Answer, RunAnalysis
 from atomsan.predictors.history import History
 from atomsan.predictors.publication import Publication
@@ -126,7 +127,7 @@ class _Predict:
     @property
     def main(self) -> OpenedTrace:
         if self.source is None:
-            raise KeyboardInterrupt
+            raise KeyboardInterrupt(self.monitor.stopped or "")
         return self.source
 
     @cached_property
@@ -448,7 +449,7 @@ def _report(state: _Predict, judged: Sequence[Finding]) -> Report:
     reasons = [answer.reason for answer in answers.values() if answer.is_atomic is None]
     if any(answer.is_atomic is False for answer in answers.values()) and not state.found:
         reasons.append("two units refute it that are too long to show how")
-    return Report(
+    report = Report(
         trace=source.facts(state.transactions, is_whole=stopped is None),
         algorithm=", ".join(state.methods),
         serializable=None,
@@ -460,7 +461,7 @@ def _report(state: _Predict, judged: Sequence[Finding]) -> Report:
         results={name: _shown(answer) for name, answer in answers.items()},
         counters=analysis.counters if analysis and stopped is None else {},
         seconds={"total": state.seconds},
-        reason=stopped or next((reason for reason in reasons if reason), None),
+        reason=stopped or untrusted(meta) or next((reason for reason in reasons if reason), None),
         stopped=stopped,
         repairs=source.repairs,
         warnings=[
@@ -470,6 +471,7 @@ def _report(state: _Predict, judged: Sequence[Finding]) -> Report:
         is_recorded=meta.recorded,
         prediction=_facts(state),
     )
+    return of_a_part(report, source.missing)
 
 
 def _shown(answer: Answer) -> dict[str, Any]:
@@ -492,7 +494,9 @@ def _facts(state: _Predict) -> PredictionFacts:
     is_done = analysis is not None and state.monitor.stopped is None
     kinds, proved = analysis.proved if analysis is not None and is_done else (0, 0)
     is_complete = state.monitor.stopped is None
-    return PredictionFacts(found.get("conflict"), found.get("view"), asked, kinds, proved, reasons, is_complete)
+    facts = PredictionFacts(found.get("conflict"), found.get("view"), asked, kinds, proved, reasons, is_complete)
+    reason = untrusted(state.main.meta)
+    return facts.of_a_part(reason) if reason else facts
 
 
 def _blamed(state: _Predict) -> list[Transaction]:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from atomsan.findings.report import PredictionFacts, Report, of_level
+from atomsan.flow.trust import untrusted
 from atomsan.trace.monitor import INTERRUPTED, Progress, silent
 
 if TYPE_CHECKING:
@@ -62,7 +63,8 @@ def _with_predictions(
         events.finish()
         missed, trace = events.missed, events.kept()
     if len(events.symbols.threads) < 2:
-        return replace(checked, prediction=_ONE_THREAD)
+        why = untrusted(events.meta) or checked.cut
+        return replace(checked, prediction=_ONE_THREAD.of_a_part(why) if why else _ONE_THREAD)
     predicted = predict(trace, spec=spec, timeout=seconds, progress=progress)
     together = _together(checked, predicted, seconds)
     return _of_the_latest(together, missed) if missed else together
@@ -72,16 +74,13 @@ def _of_the_latest(report: Report, missed: int) -> Report:
     """The report, where this many events were not kept: what was found is so, and nothing is proved."""
     facts = report.prediction
     assert facts is not None
-    why = "only the latest events of the run were looked at"
-    answer = None if facts.conflict_atomic else facts.conflict_atomic
-    reasons = {"conflict": why, **facts.reasons}
     warning = (
         f"other interleavings were looked at without the first {missed:,} events, which --live does not keep:"
         " more of them may be wrong"
     )
     return replace(
         report,
-        prediction=facts._replace(conflict_atomic=answer, kinds=0, proved=0, reasons=reasons),
+        prediction=facts.of_a_part("only the latest events of the run were looked at"),
         warnings=[*report.warnings, warning],
     )
 

@@ -23,7 +23,7 @@ from atomsan.flow.blind_spots import nothing_named, unmatched
 from atomsan.flow.checker_pass import CheckerPass
 from atomsan.flow.trace_input import TraceInput, specification_of
 from atomsan.source.spec import Specification, literal, reasons_in
-from atomsan.trace.monitor import INTERRUPTED, Monitor, Progress, silent
+from atomsan.trace.monitor import Monitor, Progress, silent, why_interrupted
 from atomsan.trace.trace import Trace
 
 if TYPE_CHECKING:
@@ -80,6 +80,8 @@ class Refinement:
     rounds: list[Round] = field(default_factory=list)
     removed: dict[str, Removed] = field(default_factory=dict)
     stopped: str | None = None
+    cut: dict[str, str] = field(default_factory=dict)
+    """By trace, why events of the run are missing, where they are: there may be violations among them."""
     unmatched: dict[str, list[str]] = field(default_factory=dict)
     """By key, the globs of `start` that match no region of any of the traces."""
 
@@ -114,7 +116,8 @@ class Refinement:
         state = "finished" if self.finished else f"not finished: {self.stopped}"
         made = f"Made by atomsan refine in {len(self.rounds)} round{'s' * (len(self.rounds) != 1)}, {state}."
         comments = self.reasons | {literal(region): str(removed) for region, removed in self.removed.items()}
-        return self.spec.to_toml(comments, "\n".join([made, *(f"Left: {text}." for text in self.left)]))
+        left = [*self.left, *(f"what is missing of {trace}: {why}" for trace, why in self.cut.items())]
+        return self.spec.to_toml(comments, "\n".join([made, *(f"Left: {text}." for text in left)]))
 
 
 def refine(
@@ -179,12 +182,14 @@ def _play(refinement: Refinement, one: Round, passes: Iterator[tuple[str, Checke
     try:
         for trace, checked in passes:
             _add_violating(found, one, trace, checked)
+            if checked.source.missing is not None:
+                refinement.cut[trace] = checked.source.missing
             for key, globs in refinement.unmatched.items():
                 refinement.unmatched[key] = unmatched(globs, checked.source.symbols.regions)
             if checked.stopped:
                 break
-    except KeyboardInterrupt:
-        refinement.stopped = INTERRUPTED
+    except KeyboardInterrupt as error:
+        refinement.stopped = why_interrupted(error)
     if found.keys() & refinement.removed.keys():
         raise AssertionError("a region violates that is not atomic")
     one.removed = list(found)

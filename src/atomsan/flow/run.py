@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -20,7 +20,7 @@ from atomsan.recorder.log.runner import Outcome, started
 from atomsan.recorder.log.spool import spool_directory
 from atomsan.recorder.python.launch import Program, PythonLaunch
 from atomsan.trace.monitor import silent
-from atomsan.trace.output_paths import prepare_output
+from atomsan.trace.output_paths import RecordingOutput
 
 if TYPE_CHECKING:
     from atomsan.findings.report import Report
@@ -219,8 +219,9 @@ def recorded(
     `interim` is called with the tape so far when this process gets SIGUSR1.
     """
     program.check()
-    room = None if path is None else prepare_output(path, force=force)
-    with spool_directory(follow_fork) as spool:
+    # until the context is left: a bundle is read again to check it
+    claim = nullcontext() if path is None else RecordingOutput(path, force=force)
+    with claim as output, spool_directory(follow_fork) as spool:
         launch = PythonLaunch(program, options._replace(spool=spool))
         with started(launch, limits) as run:
             from atomsan.recorder.log.forked import ForkedProcesses
@@ -228,7 +229,8 @@ def recorded(
 
             recording = run.recording()
             forked = ForkedProcesses(launch, limits, spool, path, force=force)
-            with Tape(recording.symbols, recording.meta, path, force=force, room=room) as tape, forked:
+            stop = recording.cut_short
+            with Tape(recording.symbols, recording.meta, path, output=output, on_full=stop) as tape, forked:
                 recording.start(tape)
                 for is_asked in run.read_until_exit(recording):
                     forked.read()
@@ -243,6 +245,7 @@ def _checked_live(program: Program, options: RecordingOptions, limits: Limits, c
     """Run a program to its end and check it meanwhile. Nothing is kept."""
     program.check()
     with started(PythonLaunch(program, options), limits) as run:
+        from atomsan.findings.report import of_a_part
         from atomsan.recorder.log.live import LiveEvents
 
         recording = run.recording()
@@ -251,6 +254,7 @@ def _checked_live(program: Program, options: RecordingOptions, limits: Limits, c
         # a checker that has made up its mind reads no further, but the program is not to be cut short
         for _ in source.batches():
             pass
+        report = of_a_part(report, recording.meta.missing)
         return Ran([_with_program(report, run.outcome)], run.outcome, recording.definitions.selections)
 
 

@@ -15,11 +15,12 @@ import numpy as np
 from atomsan.checkers.atomic_sets import METHODS, MOST_MATCHES, NAME, Method
 from atomsan.checkers.results import TransactionList
 from atomsan.errors import InputError
-from atomsan.findings.report import NamedTransactions, Report, SetFacts, of_level
+from atomsan.findings.report import NamedTransactions, Report, SetFacts, of_a_part, of_level
 from atomsan.flow.blind_spots import blind_spots
 from atomsan.flow.passes import Pass, execute
 from atomsan.flow.set_check import EVERYTHING, SetCheck, Sets, unfollowed_fields
 from atomsan.flow.trace_input import TraceInput
+from atomsan.flow.trust import untrusted
 from atomsan.trace.monitor import Monitor, Progress, silent
 
 if TYPE_CHECKING:
@@ -111,7 +112,7 @@ class _Sets:
     def main(self) -> SetCheck:
         """The first pass. Without it there is nothing to report: it was interrupted before it began."""
         if self.checked is None:
-            raise KeyboardInterrupt
+            raise KeyboardInterrupt(self.monitor.stopped or "")
         return self.checked
 
     @cached_property
@@ -207,7 +208,7 @@ def _report(state: _Sets, judged: Sequence[Finding]) -> Report:
     answers = {found.serializable for found in facts.values()}
     is_whole = not any(one.stopped for one in state.checks)
     serializable = False if False in answers else True if is_whole and None not in answers else None
-    return Report(
+    report = Report(
         trace=main.source.facts(main.transactions, is_whole=main.stopped is None),
         algorithm=NAME,
         serializable=serializable,
@@ -218,7 +219,7 @@ def _report(state: _Sets, judged: Sequence[Finding]) -> Report:
         notes=of_level(judged, "note"),
         counters=main.checking.counters if main.checking else {},
         seconds={"total": main.seconds},
-        reason=_reason(main) if serializable is None else state.monitor.stopped,
+        reason=_reason(main) if serializable is None else state.monitor.stopped or untrusted(meta),
         stopped=state.monitor.stopped,
         repairs=main.source.repairs,
         warnings=[
@@ -233,6 +234,7 @@ def _report(state: _Sets, judged: Sequence[Finding]) -> Report:
         patterns=dict(sorted(patterns.items(), key=lambda item: int(item[0]))),
         sets=facts,
     )
+    return of_a_part(report, main.source.missing)
 
 
 def _violating(state: _Sets) -> TransactionList:

@@ -11,6 +11,7 @@ from atomsan.findings.report import TraceFacts
 from atomsan.source.spec import Specification, read_spec
 from atomsan.trace.events import BATCH_EVENTS, Batch
 from atomsan.trace.jobs import with_jobs
+from atomsan.trace.meta import NOT_OVER
 from atomsan.trace.reading import open_trace
 from atomsan.trace.regions import AtomicRegionSource
 from atomsan.trace.trace import Trace
@@ -140,6 +141,12 @@ class OpenedTrace:
 
     def fraction(self) -> float | None:
         return self._source.fraction()
+
+    @property
+    def missing(self) -> str | None:
+        """Why events of the run are missing, as far as is known: who reads no further does not wait for a recording."""
+        is_known = self.is_read or self.meta.cut != NOT_OVER
+        return self.meta.missing if is_known else None
 
     def close(self) -> None:
         self._source.close()

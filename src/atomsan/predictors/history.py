@@ -39,12 +39,19 @@ MOST_FOLLOWING = 256
 
 
 class Seen(NamedTuple):
-    """A read of the run: the location, the write that it saw, where that stands, the read's own event, its context."""
+    """A read of the run: the location, the write that it saw and where that was made, its own event, its context."""
 
     location: int
     write: int
-    write_site: int
+    made_at: Making
     event: int
+    context: int
+
+
+class Making(NamedTuple):
+    """Where a write was made: its place in the source, and the calls by which that was come to."""
+
+    site: int
     context: int
 
 
@@ -96,6 +103,7 @@ class History:
         self._following: dict[int, Path] = {}
         self._taken: dict[int, array[int]] = {}
         self._known_writes: dict[int, _Writes] = {}
+        self._looks: dict[tuple[int, int, int, int], list[tuple[int, int]]] = {}
 
     def feed(self, batch: FlatBatch) -> None:
         accesses = np.flatnonzero(batch.op <= Op.WRITE)
@@ -177,6 +185,12 @@ class History:
 
         Or what came of that write: other threads that saw it wrote there again, one after the other.
         """
+        key = location, write, thread, before
+        if key not in self._looks:
+            self._looks[key] = self._found_looks(*key)
+        return self._looks[key]
+
+    def _found_looks(self, location: int, write: int, thread: int, before: int) -> list[tuple[int, int]]:
         rows, targets = self._all_by_location
         mine = rows[np.searchsorted(targets, location) : np.searchsorted(targets, location, side="right")]
         start, end = np.searchsorted(self._columns[0][mine], [write + 1, before])
@@ -236,7 +250,13 @@ class History:
         events, _, _, targets, _ = self._columns
         location, event = int(targets[row]), int(events[row])
         write = self.write_before(location, event)
-        return Seen(location, write, self.write_site(location, write), event, int(self._all_contexts[0][row]))
+        return Seen(location, write, self.made_at(location, write), event, int(self._all_contexts[0][row]))
+
+    def made_at(self, location: int, write: int) -> Making:
+        """Of a write of a location, or what was there before."""
+        if write == INITIAL:
+            return Making(INITIAL, INITIAL)
+        return Making(self.write_site(location, write), self.context(write))
 
     def context(self, event: int) -> int:
         """By which calls inside of its transaction the code of an access was come to: equal for equal calls."""

@@ -40,8 +40,7 @@ class Order:
         self.posted = posted
         self._starts: dict[int, list[int]] = {}
         """By thread: the events that begin its periods, but for the first one."""
-        self._periods: dict[int, list[Known]] = {}
-        """By thread: what is known in each of its periods."""
+        self._periods: dict[int, _Periods] = {}
         self._posted: dict[int, Known] = {}
         self._before_jobs: dict[int, Known] = {}
         """By thread of a pool: what is over when its first job begins."""
@@ -51,11 +50,11 @@ class Order:
     def begin_jobs(self, worker: int) -> None:
         """A thread of a pool takes its first job: all that it does from here on are jobs."""
         periods = self._of(worker)
-        self._before_jobs[worker] = {**periods[-1], worker: len(periods)}
+        self._before_jobs[worker] = {**periods.latest, worker: periods.count}
 
     def begin_job(self, job: int, worker: int) -> None:
         """A job begins that a thread of a pool did, but another one could have done: before its first event."""
-        _learn(self._of(job)[0], self._before_jobs[worker])
+        self._of(job).learn(self._before_jobs[worker])
         self._jobs.setdefault(worker, []).append(job)
 
     def jobs_of(self, worker: int) -> Sequence[int]:
@@ -66,29 +65,26 @@ class Order:
         """The period of the thread that begins after this event."""
         self._starts.setdefault(thread, []).append(event)
         periods = self._of(thread)
-        known = dict(periods[-1])
-        known[thread] = len(periods)
+        periods.begin(thread)
         if op == Op.FORK:
-            _learn(self._of(target)[0], known)
+            self._of(target).learn(periods.latest)
         elif op == Op.JOIN:
             for one in (target, *self.jobs_of(target)):
                 child = self._of(one)
-                _learn(known, child[-1])
-                known[one] = len(child)
+                periods.learn({**child.latest, one: child.count})
         elif op == Op.POST and self._with_handovers:
-            _learn(self._posted.setdefault(target, {}), known)
+            _learn(self._posted.setdefault(target, {}), periods.latest)
         elif op == Op.TAKE and self._with_handovers:
-            _learn(known, self._posted.get(self.posted(target), {}))
-        periods.append(known)
-        return len(periods) - 1
+            periods.learn(self._posted.get(self.posted(target), {}))
+        return periods.count - 1
 
     def over_before(self, thread: int, period: int, other: int) -> int:
         """How many periods of another thread are over before one of a thread begins, in every interleaving."""
-        return self._of(thread)[period].get(other, 0)
+        return self._of(thread).over_before(period, other)
 
     def over(self, thread: int, period: int) -> Mapping[int, int]:
         """By other thread: how many of its periods are over before one of a thread begins."""
-        return self._of(thread)[period]
+        return self._of(thread).over(period)
 
     def period_of(self, thread: int, event: int) -> int:
         """The period of a thread that one of its events is in."""
@@ -104,8 +100,50 @@ class Order:
         """Whether what two different threads do may overlap."""
         return one.thread != other.thread and not self.is_before(one, other) and not self.is_before(other, one)
 
-    def _of(self, thread: int) -> list[Known]:
-        return self._periods.setdefault(thread, [{}])
+    def _of(self, thread: int) -> _Periods:
+        return self._periods.setdefault(thread, _Periods())
+
+
+class _Periods:
+    """The periods of a thread. What is over is known of a period by the changes since the first one.
+
+    A thread that joins n others has n periods, and knows n threads in the last.
+    """
+
+    def __init__(self) -> None:
+        self.count = 1
+        self.latest: Known = {}
+        """What is known in the last one."""
+        self._changes: dict[int, tuple[list[int], list[int]]] = {}
+        """By other thread: the periods in which more of it was over than before, and how much."""
+
+    def begin(self, thread: int) -> None:
+        """The next period, of this thread itself."""
+        self.learn({thread: self.count}, self.count)
+        self.count += 1
+
+    def learn(self, more: Known, period: int | None = None) -> None:
+        period = self.count - 1 if period is None else period
+        for other, over in more.items():
+            if self.latest.get(other, 0) < over:
+                self.latest[other] = over
+                periods, counts = self._changes.setdefault(other, ([], []))
+                if periods and periods[-1] == period:
+                    counts[-1] = over
+                else:
+                    periods.append(period)
+                    counts.append(over)
+
+    def over_before(self, period: int, other: int) -> int:
+        periods, counts = self._changes.get(other, ((), ()))
+        changes = bisect_right(periods, period)
+        return counts[changes - 1] if changes else 0
+
+    def over(self, period: int) -> Known:
+        if period == self.count - 1:
+            return self.latest
+        found = ((other, self.over_before(period, other)) for other in self._changes)
+        return {other: over for other, over in found if over}
 
 
 def _learn(known: Known, more: Known) -> None:

@@ -167,14 +167,26 @@ class Grid:
 
         Those that are close together come first.
         """
-        is_met = [
-            step.op <= Op.WRITE and bool(step.inside and self.partners(step.op, step.target)) for step in self.one
-        ]
-        places = [at for at, is_one in enumerate(is_met) if is_one]
-        spans = ((last - first, first, last) for first, last in combinations(places, 2))
+        spans = ((last - first, first, last) for first, last in combinations(self._met, 2))
         for _, first, last in sorted(spans):
             if self.one[first].inside == self.one[last].inside:
                 yield first, last
+
+    def early_spans(self, most: int) -> Iterator[tuple[int, int]]:
+        """Those of the first so many accesses: what is done soonest comes first."""
+        for last, one in enumerate(self._met[:most]):
+            for first in reversed(self._met[:last]):
+                if self.one[first].inside == self.one[one].inside:
+                    yield first, one
+
+    @cached_property
+    def _met(self) -> list[int]:
+        """The accesses in transactions of the first unit that others have conflicts with."""
+        return [
+            at
+            for at, step in enumerate(self.one)
+            if step.op <= Op.WRITE and step.inside and self.partners(step.op, step.target)
+        ]
 
     def violation(self) -> Tear | None:
         """A tear of some interleaving without a serial order, if there is one."""

@@ -5,11 +5,11 @@ another write than in the run, and its thread may go another way. It goes the sa
 
 - what it reads does not decide what is done until the step comes, nor on which object or key (`Influence`);
 - or the same code read that very value at that place in the run, and did the same until then;
-- or, where no object or key rests on it: the same code read values at that place that were written at the same place
-  in the source, and always did the same until then.
+- or, where no object or key rests on it: the same code read values at that place that the same code wrote, and always
+  did the same until then.
 
-The same code is that which was come to by the same calls: called from another place, or once more, a function may have
-been given something else.
+The same code is the same place in the source, come to by the same calls: called from another place, or once more, a
+function may have been given something else.
 
 What is taken out of a queue rests on what was taken before, and not on what is put in later.
 
@@ -32,7 +32,7 @@ from atomsan.trace.events import NO_SITE, Op
 
 if TYPE_CHECKING:
     from atomsan.predictors.commit_node import Torn
-    from atomsan.predictors.history import History, Path
+    from atomsan.predictors.history import History, Making, Path
     from atomsan.predictors.pairs import State, Tear
     from atomsan.predictors.units import Occurrence, Shape
 
@@ -111,7 +111,9 @@ class Replay:
         """Whether a location has what all writes have left, as the structure of a container, and not only the last."""
         self._gives = gives
         """Whether the operation at a site gives what it takes out of a container that it changes."""
-        self._usual: dict[tuple[int, int, int, tuple[tuple[int, int], ...]], bool] = {}
+        self._same_ways: dict[tuple[int, int, int, int, bool], bool | None] = {}
+        """What is known already: many interleavings have the same reads in them."""
+        self._usual: dict[tuple[int, int, Making, tuple[tuple[int, int], ...]], bool] = {}
 
     def changes(self, torn: Torn, tear: Tear, way: list[State]) -> list[Change]:
         """What may go another way; nothing, if each thread comes to its steps as far as can be told."""
@@ -119,8 +121,12 @@ class Replay:
         others = _Side(torn.other, torn.other_unit, (tear.into, tear.out))
         best: list[Change] | None = None
         for start in self._starts(mine.unit, others.unit):
-            found = list(self._replayed(mine, others, way, start))
-            if best is None or weight(found) < weight(best):
+            found: list[Change] = []
+            for change in self._replayed(mine, others, way, start):
+                found.append(change)
+                if best is not None and weight(found) >= weight(best):
+                    break
+            else:
                 best = found
             if not best:
                 break
@@ -222,6 +228,14 @@ class Replay:
 
         `is_other`: what it sees is not what others saw of that write.
         """
+        key = *events, read.site, sees, is_other
+        if key not in self._same_ways:
+            self._same_ways[key] = self._looked_up(read, step, events, sees, is_other=is_other)
+        return self._same_ways[key]
+
+    def _looked_up(
+        self, read: UnitStep, step: UnitStep, events: tuple[int, int], sees: int, *, is_other: bool
+    ) -> bool | None:
         influence = self._influence_on(read, step, events)
         if influence == "none":
             return True
@@ -244,11 +258,11 @@ class Replay:
     def _is_usual(self, read: UnitStep, context: int, path: Path, sees: int) -> bool:
         """Whether the same code always goes this way if it reads what was written at the place of a write."""
         places = tuple((one.op, one.site) for one in path)
-        write_site = self._history.write_site(read.target, sees)
-        key = read.site, context, write_site, places
+        made_at = self._history.made_at(read.target, sees)
+        key = read.site, context, made_at, places
         if key not in self._usual:
             seen = (one for one in self._history.reads_at(read.site) if one.context == context)
-            alike = [one.event for one in seen if one.write_site == write_site]
+            alike = [one.event for one in seen if one.made_at == made_at]
             ways = (self._history.following(event)[: len(path)] for event in alike)
             self._usual[key] = bool(alike) and all(tuple((one.op, one.site) for one in way) == places for way in ways)
         return self._usual[key]

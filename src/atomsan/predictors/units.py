@@ -155,6 +155,11 @@ class Shape:
     def occurrence(self, time: Span) -> Occurrence:
         return Occurrence(*self._table.occurrence_of(self.number, len(self.form.steps), *time))
 
+    def again(self, unit: Occurrence) -> Occurrence | None:
+        """The next unit of the thread that did the same in the same periods."""
+        known = self._table.occurrence_again(self.number, len(self.form.steps), *unit.time)
+        return None if known is None else unit._replace(transaction=known[0], events=known[1])
+
     def step(self, unit: Occurrence, at: int, edge: Edge, position: int | None = None) -> Step:
         """A step of a unit, for a witness."""
         step = self.steps[at]

@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from atomsan.predictors.units import Occurrence, Shape, UnitStep
 
 # So many ways to tear a pair of units apart are looked at, those of accesses that are close together first; of one
-# kind, so many are tried.
+# kind, so many are tried. Before these comes the earliest of each kind among so many accesses that begin a unit.
 MOST_TEARS = 20_000
+MOST_EARLY = 32
 MOST_OF_A_KIND = 8
 SPANS_IN_A_TICK = 1_000
 # So many are kept for the other pairs of their cases.
@@ -141,6 +142,8 @@ class _Kinds:
             self._tried[tried] += 1
             if (found := self._example(torn, tear)) is not None:
                 is_found = True
+                if found.changes and stand_in is None and self._tried[tried] == 1:
+                    found = min((found, *self._done_again(pair, torn, tear)), key=lambda one: weight(one.changes))
                 yield from self._taken(kind, found._replace(stand_in=_acting(torn, stand_in)))
             else:
                 self._failed.append(kind)
@@ -168,6 +171,17 @@ class _Kinds:
             yield found
         elif kind not in self.doubtful or weight(found.changes) < weight(self.doubtful[kind].changes):
             self.doubtful[kind] = found
+
+    def _done_again(self, pair: Pair, torn: Torn, tear: Tear) -> Iterator[Prediction]:
+        """The same by the next units that do it: what the first of all finds, nobody may find again."""
+        if pair.is_ordered_inside:
+            return
+        again, other_again = torn.shape.again(torn.unit), torn.other.again(torn.other_unit)
+        units = ((again, torn.other_unit), (torn.unit, other_again), (again, other_again))
+        for unit, other_unit in units:
+            if unit is not None and other_unit is not None:
+                found = self._example(torn._replace(unit=unit, other_unit=other_unit), tear)
+                yield from () if found is None else (found,)
 
     def _example(self, torn: Torn, tear: Tear) -> Prediction | None:
         ways = [way for way in (torn.grid.whole(tear.first, tear.last), torn.grid.tear(tear)) if way is not None]
@@ -202,7 +216,10 @@ def _acting(torn: Torn, stand_in: StandIn | None) -> Acting | None:
 
 
 def _unlike_tears(torn: Torn, tick: Callable[[], None]) -> Iterator[Tear]:
-    """The tears of accesses that are close together first; of those at the same places, not more than are tried."""
+    """The tears of accesses that are close together first; of those at the same places, not more than are tried.
+
+    Of each kind the earliest comes before: the less a thread has read, the less may go another way.
+    """
     grid = torn.grid
     own, others = ([_place(step) for step in steps] for steps in (grid.one, grid.other))
     met: dict[tuple[int, int], frozenset[_Place]] = {}
@@ -214,13 +231,21 @@ def _unlike_tears(torn: Torn, tick: Callable[[], None]) -> Iterator[Tear]:
             met[key] = frozenset(others[at] for at in grid.partners(*key))
         kinds.append(numbers.setdefault((own[at], met[key]), len(numbers)))
     seen: Counter[tuple[int, int, bool]] = Counter()
-    for at, (first, last) in enumerate(grid.spans()):
+    early: dict[tuple[int, int, bool], tuple[int, int]] = {}
+
+    def kind_of(first: int, last: int) -> tuple[int, int, bool]:
+        return kinds[first], kinds[last], grid.one[first].target == grid.one[last].target
+
+    for span in grid.early_spans(MOST_EARLY):
+        early.setdefault(kind_of(*span), span)
+    for at, (first, last) in enumerate(chain(early.values(), grid.spans())):
         if not at % SPANS_IN_A_TICK:
             tick()
         one, other = grid.one[first], grid.one[last]
-        alike = kinds[first], kinds[last], one.target == other.target
-        seen[alike] += 1
-        if seen[alike] <= MOST_OF_A_KIND:
+        alike = kind_of(first, last)
+        is_again = at >= len(early) and early.get(alike) == (first, last)
+        seen[alike] += not is_again
+        if seen[alike] <= MOST_OF_A_KIND and not is_again:
             partners = (grid.partners(step.op, step.target) for step in (one, other))
             for ways_to, ways_from in product(*(_by_place(places, others) for places in partners)):
                 easiest = islice(grid.easiest_ways(ways_to, ways_from), 1)

@@ -38,9 +38,9 @@ _TO_DECIDE = (
 def render(reports: Sequence[Report], *, limit: int | None = None, with_notes: bool = False) -> str:
     """All reports, one below the other, each with at most `limit` findings and suspects, and as many notes if wanted.
 
-    Suspects have a line each; with notes, their steps too.
+    Suspects have a line each; with notes, their steps too. Names, which can hold anything, are made printable here.
     """
-    return merge(["".join(f"{line}\n" for line in _report(report, limit, with_notes)) for report in reports])
+    return merge(["".join(f"{printable(line)}\n" for line in _report(report, limit, with_notes)) for report in reports])
 
 
 def merge(documents: Sequence[str]) -> str:
@@ -49,12 +49,12 @@ def merge(documents: Sequence[str]) -> str:
 
 
 def _report(report: Report, limit: int | None, with_notes: bool) -> Iterator[str]:
-    yield printable(f"{report.trace.source}: {', '.join(_verdict(report))}")
+    yield f"{report.trace.source}: {', '.join(_verdict(report))}"
     yield f"  {', '.join(_facts(report))}"
     if counts := _counts(report):
         yield f"  {', '.join(counts)}"
     if report.sets is not None:
-        yield from (f"  {printable(line)}" for line in _sets(report.sets))
+        yield from (f"  {line}" for line in _sets(report.sets))
     if report.prediction is not None:
         yield from (f"  {line}" for line in _prediction(report.prediction, has_findings=bool(report.findings)))
     if len(report.results) > 1:
@@ -64,15 +64,15 @@ def _report(report: Report, limit: int | None, with_notes: bool) -> Iterator[str
         yield f"  to look further: {further}"
     causes = report.root_causes()
     found = [cause for cause in causes if cause.shown.level == "finding"]
-    yield from map(printable, _findings(found, report.runs, limit, with_notes))
+    yield from _findings(found, report.runs, limit, with_notes)
     suspected = [cause for cause in causes if cause.shown.level == "suspect"]
-    yield from map(printable, _suspects(suspected, report.runs, limit, with_notes))
+    yield from _suspects(suspected, report.runs, limit, with_notes)
     if with_notes:
-        yield from map(printable, _notes(report.notes if limit is None else report.notes[:limit]))
+        yield from _notes(report.notes if limit is None else report.notes[:limit])
     if with_notes or len(found) >= TRIAGE_FROM:
         rows = report.triage()
-        yield from map(printable, _triage([row for row in rows if row.findings and len(found) >= TRIAGE_FROM]))
-        yield from map(printable, _merges([row for row in rows if row.suspects and with_notes]))
+        yield from _triage([row for row in rows if row.findings and len(found) >= TRIAGE_FROM])
+        yield from _merges([row for row in rows if row.suspects and with_notes])
 
 
 def _findings(causes: Sequence[RootCause], runs: int, limit: int | None, with_all: bool) -> Iterator[str]:

@@ -32,7 +32,8 @@ def default_directory() -> str | None:
     """The directory of the cache: $ATOMSAN_CACHE, or one in the user's cache directory. Empty: there is none."""
     given = os.environ.get(ENVIRONMENT)
     if given is not None:
-        return given or None
+        # the program can go to another directory, where a stranger may have put another one
+        return os.path.abspath(given) if given else None
     home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
     return os.path.join(home, "atomsan", "code") if os.path.isabs(home) else None
 
@@ -102,6 +103,8 @@ class CodeCache:
     def _is_private(self, path: str) -> bool:
         """Whether nobody else can have put an entry there. A directory that is not there is nobody's."""
         top, *rest = self._directories(path)
+        if _lstat(top).st_uid != os.geteuid():
+            return False
         facts = [_stat(top), *map(_lstat, rest)]  # the cache itself may be a link, which the user has set
         return all(stat.S_ISDIR(one.st_mode) and _is_own(one) for one in facts)
 

@@ -13,7 +13,7 @@ MOST_BYTES = 1 << 20
 
 # tomllib takes time and memory that grow with the square of the parts of one key.
 MOST_PARTS = 64
-_PART = r"""(?>[\w-]+|"[^"\n]*"|'[^'\n]*')"""
+_PART = r"""(?>[\w-]+|"(?>[^"\\\n]|\\.)*"|'[^'\n]*')"""
 _LONG_KEY = re.compile(rf"(?<![\w-]){_PART}(?>[ \t]*\.[ \t]*{_PART}){{{MOST_PARTS}}}")
 
 
@@ -37,7 +37,8 @@ def parse_toml(raw: bytes, path: str | os.PathLike[str]) -> dict[str, Any]:
     name = os.fspath(path)
     try:
         text = raw.decode()
-        for number, line in enumerate(text.splitlines(), start=1):
+        # by TOML's own newlines: a key may hold others
+        for number, line in enumerate(text.split("\n"), start=1):
             if line.count(".") >= MOST_PARTS and _LONG_KEY.search(line):
                 raise InputError(f"a key of more than {MOST_PARTS} parts", source=name, line=number)
         return tomllib.loads(text)

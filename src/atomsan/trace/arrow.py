@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import platform
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -53,6 +55,26 @@ _ARROW = {str: pa.utf8(), int: pa.uint32()}
 _SYMBOLS_A_BATCH = 1 << 16
 
 
+def output_file(path: Path) -> pa.NativeFile:
+    """A new file."""
+    return pa.OSFile(str(path), "wb") if _is_utf8(path) else pa.PythonFile(path.open("wb"), "w")
+
+
+def input_file(path: Path, opened: io.FileIO | None = None) -> pa.NativeFile:
+    """A file, which may be `opened`. Arrow's own files are faster than Python's, but take names in UTF-8 only."""
+    if _is_utf8(path):
+        return pa.OSFile(str(path), "rb")
+    return pa.PythonFile(io.BufferedReader(opened) if opened else path.open("rb"), "r")
+
+
+def _is_utf8(path: Path) -> bool:
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def stored_name(kind: SymbolKind) -> str:
     """The name of a symbol table in a bundle or archive: these call locations `variables`."""
     return "variables" if kind == "locations" else kind
@@ -85,10 +107,17 @@ def _symbol_record_batch(table: SymbolTable, start: int, stop: int) -> pa.Record
         values = table.values(field, start, stop)
         if any(value is not None for value in values):
             values += [None] * (stop - start - len(values))
-            columns.append(pa.array(values, _ARROW[type_]))
+            columns.append(_array(values, type_))
         else:
             columns.append(pa.nulls(stop - start, _ARROW[type_]))
     return pa.RecordBatch.from_arrays(columns, schema=table_schema(table.kind))
+
+
+def _array(values: list[Any], type_: type) -> pa.Array:
+    try:
+        return pa.array(values, _ARROW[type_])
+    except UnicodeEncodeError:  # who made the trace in Python gave a text that is none in UTF-8
+        return pa.array([one and one.encode(errors="backslashreplace").decode() for one in values], _ARROW[type_])
 
 
 def append_symbols(table: SymbolTable, batch: pa.RecordBatch) -> None:
@@ -146,6 +175,7 @@ def check_schema(found: pa.Schema, wanted: pa.Schema, source: str) -> None:
 
 _META_TYPES: dict[str, Any] = {
     "complete": bool,
+    "cut": str | None,
     "recorded": bool | None,
     "events": int | None,
     "program": str | None,
@@ -158,6 +188,7 @@ _META_TYPES: dict[str, Any] = {
     "holders": dict | None,
     "followed": dict | None,
     "gaps": list | None,
+    "unfollowed": list | None,
     "numbered_sites": dict | None,
 }
 
@@ -167,12 +198,15 @@ def _platform() -> str:
     return "-".join(part for part in (platform.system(), platform.release(), platform.machine()) if part)
 
 
-def meta_to_json(meta: TraceMeta, symbols: Symbols, events: int, *, complete: bool) -> dict[str, Any]:
-    """The metadata of a trace, as the content of `meta.json`."""
+def meta_to_json(
+    meta: TraceMeta, symbols: Symbols, events: int, *, complete: bool, is_growing: bool = False
+) -> dict[str, Any]:
+    """The metadata of a trace, as the content of `meta.json`. `is_growing`: more of it will come."""
     sites = symbols.sites.names
     content = {
         "format": STORAGE_FORMAT,
         "complete": complete,
+        "cut": None if complete or is_growing else meta.cut,
         "recorded": meta.recorded,
         "events": events if complete else None,
         "program": meta.program,
@@ -185,6 +219,7 @@ def meta_to_json(meta: TraceMeta, symbols: Symbols, events: int, *, complete: bo
         "holders": meta.holders,
         "followed": meta.followed,
         "gaps": meta.gaps,
+        "unfollowed": meta.unfollowed,
         "source": meta.source,
         "tool": f"atomsan {__version__}",
     }
@@ -218,7 +253,8 @@ def meta_from_json(content: Any, symbols: Symbols, format: str, source: str) -> 
             raise InputError(f"{key!r} is out of range", source=source)
     for key in ("classes", "sets", "fields", "holders", "followed"):
         known[key] = _dict_of_lists(key, known[key] or {}, source)
-    known["gaps"] = _list_of_texts("gaps", known["gaps"] or [], source)
+    for key in ("gaps", "unfollowed"):
+        known[key] = _list_of_texts(key, known[key] or [], source)
     known["recorded"] = bool(known["recorded"])
     numbered = known.pop("numbered_sites")
     if numbered is not None:
@@ -226,7 +262,9 @@ def meta_from_json(content: Any, symbols: Symbols, format: str, source: str) -> 
         if not all(isinstance(numbered.get(key), int) and 0 <= numbered[key] < limit for key, limit in limits.items()):
             raise InputError("'numbered_sites' is wrong", source=source)
         symbols.sites.names.number_from(numbered["first"], numbered["count"])
-    return TraceMeta(source, format, warnings=list(known["gaps"]), **known)
+    known["cut"] = None if known["complete"] else known["cut"]
+    warnings = [*known["unfollowed"], *known["gaps"], *([known["cut"]] if known["cut"] else [])]
+    return TraceMeta(source, format, warnings=warnings, **known)
 
 
 def _dict_of_lists(key: str, content: dict[Any, Any], source: str) -> dict[str, list[str]]:

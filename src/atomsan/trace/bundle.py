@@ -15,14 +15,10 @@ History of the format: 1, the first; 2, the table of functions, and which functi
 
 from __future__ import annotations
 
-import errno
-import io
 import json
 import os
-import stat
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,28 +35,27 @@ from atomsan.trace.arrow import (
     check_schema,
     event_record_batch,
     first_line,
+    input_file,
     leave_out_symbols,
     meta_from_json,
     meta_to_json,
+    output_file,
     stored_name,
     stored_tables,
     table_schema,
 )
-from atomsan.trace.arrow_sizes import MARKER, StreamCutError, check_message
-from atomsan.trace.events import Batch
+from atomsan.trace.arrow_sizes import MARKER, KeptSizes, StreamCutError, check_message
+from atomsan.trace.bundle_files import DEAD, EVENTS, INSERTIONS, META, META_PARTIAL, opened
+from atomsan.trace.events import Batch, Op
 from atomsan.trace.insertions import INSERTION_ROW, with_insertions
-from atomsan.trace.meta import TraceMeta
+from atomsan.trace.memory import TooLargeError, check_room_for_json
+from atomsan.trace.meta import CUT_SHORT, TraceMeta
 from atomsan.trace.regions import was_recorded
 from atomsan.trace.symbol_file import StoredSymbols, SymbolFile
 from atomsan.trace.symbols import SYMBOL_KINDS, Symbols
 
 if TYPE_CHECKING:
     from atomsan.trace.events import Column, SymbolKind
-
-EVENTS = "events.arrows"
-INSERTIONS = "insertions.arrows"
-DEAD = "dead.arrows"
-META = "meta.json"
 
 # The metadata can be large (`holders`). Then it is not written again before this many times the time that writing it
 # took, so that a recording spends only a small part of its time on it.
@@ -69,6 +64,9 @@ META_WAITS = 20
 
 # Of more locations, the names are read when somebody asks for one, if that was wanted.
 MOST_SYMBOLS = 1 << 18
+
+# What a location takes whose name is not in memory, at least.
+_LEFT_OUT = 8
 
 # Decompress in one thread: the other core validates and checks meanwhile.
 _READ_OPTIONS = pa.ipc.IpcReadOptions(use_threads=False)
@@ -87,11 +85,12 @@ class BundleWriter:
         self._events = self._written_events = 0
         self._meta_text = ""
         self._meta_due = 0.0
+        self._is_finished = False
         self._write_meta(complete=False)
         self._options = options = pa.ipc.IpcWriteOptions(compression="lz4")
         self._inserted: pa.ipc.RecordBatchStreamWriter | None = None
         self._died: pa.ipc.RecordBatchStreamWriter | None = None
-        self._files = [pa.OSFile(str(directory / EVENTS), "wb")]
+        self._files = [output_file(directory / EVENTS)]
         self._stream = pa.ipc.new_stream(self._files[0], EVENT_SCHEMA, options=options)
         self.tables = {
             kind: SymbolFile(directory / f"{stored_name(kind)}.arrows", kind, options) for kind in SYMBOL_KINDS
@@ -109,7 +108,7 @@ class BundleWriter:
         """Events that belong between those that were written."""
         for rows in insertions:
             if self._inserted is None:
-                self._files.append(pa.OSFile(str(self._directory / INSERTIONS), "wb"))
+                self._files.append(output_file(self._directory / INSERTIONS))
                 self._inserted = pa.ipc.new_stream(self._files[-1], INSERTION_SCHEMA, options=self._options)
             columns = [pa.array(rows[field.name], field.type, safe=False) for field in INSERTION_SCHEMA]
             self._inserted.write_batch(pa.RecordBatch.from_arrays(columns, schema=INSERTION_SCHEMA))
@@ -118,7 +117,7 @@ class BundleWriter:
     def _write_dead(self, locations: Column) -> None:
         """Locations that no event accesses after those that were written."""
         if self._died is None:
-            self._files.append(pa.OSFile(str(self._directory / DEAD), "wb"))
+            self._files.append(output_file(self._directory / DEAD))
             self._died = pa.ipc.new_stream(self._files[-1], DEAD_SCHEMA, options=self._options)
         starts = np.flatnonzero(np.diff(locations, prepend=np.uint32(0)) != 1)
         starts = np.unique(np.concatenate([[0], starts]))
@@ -142,6 +141,7 @@ class BundleWriter:
         for table in self.tables.values():
             table.finish()
         self.close()
+        self._is_finished = True
         self._write_meta(complete=self._meta.complete)
 
     def close(self) -> None:
@@ -154,11 +154,12 @@ class BundleWriter:
 
     def _write_meta(self, *, complete: bool) -> None:
         start = time.monotonic()
-        content = meta_to_json(self._meta, self._symbols, self._events, complete=complete)
+        is_growing = not self._is_finished
+        content = meta_to_json(self._meta, self._symbols, self._events, complete=complete, is_growing=is_growing)
         text = json.dumps(content, indent=1) + "\n"
         if text != self._meta_text:
             # replaced in one step, so that a reader never finds half of it
-            partial = self._directory / f".{META}.partial"
+            partial = self._directory / META_PARTIAL
             partial.write_text(text)
             os.replace(partial, self._directory / META)
             self._meta_text = text
@@ -169,17 +170,27 @@ class BundleWriter:
 class BundleSource:
     """The batches of a bundle; of one that was cut short, those before the cut.
 
-    The process that wrote the bundle can pass its `symbols`, which are then not read again.
+    The process that wrote the bundle can pass its `symbols`, which are then not read again, and the `owner` of the
+    directory, who removes it when nobody needs it any more.
     """
 
-    def __init__(self, directory: Path, symbols: Symbols | None = None, *, lean: bool = False) -> None:
+    def __init__(
+        self, directory: Path, symbols: Symbols | None = None, *, owner: object = None, lean: bool = False
+    ) -> None:
         self._directory = directory
+        self._owner = owner
         self._is_cut = False
         self._offset = 0
         """Where the record batch stands in its file that was read last."""
+        self._kept = KeptSizes()
+        """Of tables and insertions, which stay in memory."""
+        self._is_left_out = False
+        """Whether the rows of the table at hand do not."""
+        self._is_own = symbols is not None
         self.symbols = Symbols()
         content = _read_meta(directory)
         self.meta = meta_from_json(content, self.symbols, "bundle", str(directory))
+        self.meta.cut = self.meta.missing
         # Of a bundle that is still being written, only what is there now: later events may use symbols not read here.
         self._events_size = None if self.meta.complete else _size(directory / EVENTS)
         # before the symbols, which know what these use
@@ -193,13 +204,34 @@ class BundleSource:
 
     def batches(self) -> Iterator[Batch]:
         given = 0
-        for batch in with_insertions(self._stored_batches(), self._insertions):
+        batches = with_insertions(self._stored_batches(), self._insertions)
+        for batch in batches if self._is_own else self._alive(batches):
             yield batch
             given += len(batch)
         if self.meta.events is not None and given < self.meta.events and not self._is_cut:
             self._warn(f"{EVENTS} is cut: {given} of {self.meta.events} events are there")
-        if not self.meta.complete and not self._is_cut:
-            self._warn(f"the recording was cut short: {given} events are there")
+        if not self._is_cut and self.meta.cut == CUT_SHORT:
+            self.meta.cut = f"{CUT_SHORT}: {given} events are there"
+            self._warn(self.meta.cut)
+
+    def _alive(self, batches: Iterator[Batch]) -> Iterator[Batch]:
+        """The batches of a stranger, who may say of a location that it is dead, and access it later."""
+        is_dead: NDArray[np.bool_] | None = None
+        for batch in batches:
+            if is_dead is not None:
+                # targets are not known to be in range: one row more is of no location
+                are_wrong = is_dead.take(batch.target, mode="clip") & (batch.op <= Op.WRITE)
+                if are_wrong.any():
+                    event = batch.first + int(are_wrong.argmax())
+                    raise InputError(
+                        f"damaged: event {event} accesses a location that is dead by then",
+                        source=str(self._directory / DEAD),
+                    )
+            yield batch
+            if batch.dead is not None:
+                if is_dead is None:
+                    is_dead = np.zeros(len(self.symbols.locations) + 1, np.bool_)
+                is_dead[batch.dead] = True
 
     def _stored_batches(self) -> Iterator[Batch]:
         given = 0
@@ -223,33 +255,38 @@ class BundleSource:
         return found
 
     def place(self, event: int) -> Place:
-        return Place(str(self._directory), None, event)
+        return Place(self.meta.source, None, event)
 
     def _read_table(self, kind: SymbolKind, *, lean: bool) -> None:
         name = f"{stored_name(kind)}.arrows"
         table = self.symbols.table(kind)
-        rows = StoredSymbols(self._directory / name)
+        rows = StoredSymbols(self._directory / name, kind)
         try:
             for batch in self._record_batches(name, table_schema(kind)):
                 rows.add(self._offset, len(batch))
-                if table.leaves_memory:
+                if self._is_left_out:
+                    self._kept.keep(_LEFT_OUT * len(batch))
                     leave_out_symbols(table, batch)
                     continue
                 append_symbols(table, batch)
                 if lean and len(table) > MOST_SYMBOLS:
                     table.keep_in(rows)
                     table.leave_memory(0)
+                    self._is_left_out = True
         except ValueError as error:
             raise InputError(f"damaged: {first_line(error)}", source=str(self._directory / name)) from error
         except InputError as error:
             if error.place.source is None:
                 error.set_source(str(self._directory / name))
             raise
+        finally:
+            self._is_left_out = False
 
     def _warn(self, text: str) -> None:
         """Something is missing at the end of a file."""
         self._is_cut = True
         self.meta.complete = False
+        self.meta.cut = self.meta.cut or text
         self.meta.warnings.append(text)
 
     def _record_batches(self, name: str, schema: pa.Schema, *, is_optional: bool = False) -> Iterator[pa.RecordBatch]:
@@ -259,12 +296,12 @@ class BundleSource:
         if is_optional and not os.path.lexists(path):
             return
         try:
-            with _opened(path) as raw, pa.OSFile(str(path), "rb") as file:
+            with opened(path) as raw, input_file(path, raw) as file:
                 if file.size() < len(MARKER):
                     warn(f"{name} is cut: it is empty")
                     return
                 # a file without it is not a stream, and not one that was cut
-                if raw.read(len(MARKER)) != MARKER:
+                if os.pread(raw.fileno(), len(MARKER), 0) != MARKER:
                     raise InputError("not an Arrow stream", source=str(path))
                 yield from self._stream(file, raw.fileno(), name, schema, warn)
         except FileNotFoundError as error:
@@ -299,7 +336,10 @@ class BundleSource:
         while end is None or file.tell() < end:
             try:
                 self._offset = file.tell()
-                check_message(read, file.size(), self._offset)
+                message = check_message(read, file.size(), self._offset)
+                if name not in (EVENTS, DEAD):
+                    kept = 0 if self._is_left_out else message.unpacked
+                    self._kept.add(message.end - self._offset, message.unpacked, kept)
                 batch = stream.read_next_batch()
                 batch.validate(full=True)
                 batch = batch.select([name for name in schema.names if name in batch.schema.names])
@@ -309,9 +349,14 @@ class BundleSource:
                 if file.tell() < file.size():
                     warn(f"{name} is cut inside batch {number}; the batches before it were read")
                 return
+            except TooLargeError as error:
+                error.set_source(source)
+                raise
             except InputError as error:
                 raise InputError(f"batch {number} is damaged: {error.message}", source=source) from error
-            except (pa.ArrowException, OSError, ValueError, MemoryError, KeyError) as error:
+            except MemoryError as error:
+                raise InputError(f"not enough memory for batch {number}: {first_line(error)}", source=source) from error
+            except (pa.ArrowException, OSError, ValueError, KeyError) as error:
                 if _is_at_end(file):
                     warn(f"{name} is cut inside batch {number}; the batches before it were read")
                     return
@@ -323,44 +368,48 @@ class BundleSource:
 
 
 class _Dead:
-    """Takes from a stream of dead locations those that are dead after so many events."""
+    """Takes from a stream of dead locations those that are dead after so many events: each location dies once."""
 
     def __init__(self, batches: Iterator[pa.RecordBatch], locations: int, source: str) -> None:
         self._source = source
         self._batches = batches
         self._next: pa.RecordBatch | None = next(batches, None)
-        self._left = locations
+        self._locations = self._left = locations
+        self._is_dead: NDArray[np.bool_] | None = None
 
     def up_to(self, events: int) -> Column | None:
         found = []
         while self._next is not None and int(self._next.column("after").to_numpy().max(initial=0)) <= events:
             first, count = (self._next.column(name).to_numpy().astype(np.int64) for name in ("first", "count"))
-            self._left -= int(count.sum())
-            if self._left < 0:
-                raise InputError("damaged: more locations die in it than there are", source=self._source)
+            self._check(first, count)
             ends = np.cumsum(count)
-            found.append((np.arange(int(count.sum())) + np.repeat(first - ends + count, count)).astype(np.uint32))
+            dead = np.arange(int(count.sum())) + np.repeat(first - ends + count, count)
+            if self._is_dead is None:
+                self._is_dead = np.zeros(self._locations, np.bool_)
+            if self._is_dead[dead].any():
+                raise self._damaged("a location dies in it twice")
+            self._is_dead[dead] = True
+            found.append(dead.astype(np.uint32))
             self._next = next(self._batches, None)
         return np.concatenate(found) if found else None
+
+    def _check(self, first: NDArray[np.int64], count: NDArray[np.int64]) -> None:
+        """Before memory is taken for them."""
+        self._left -= int(count.sum())
+        if self._left < 0:
+            raise self._damaged("more locations die in it than there are")
+        if (first + count).max(initial=0) > self._locations:
+            raise self._damaged("a location dies in it that there is not")
+        order = np.argsort(first, kind="stable")
+        if (first[order][1:] < (first + count)[order][:-1]).any():
+            raise self._damaged("a location dies in it twice")
+
+    def _damaged(self, what: str) -> InputError:
+        return InputError(f"damaged: {what}", source=self._source)
 
 
 def _untold(text: str) -> None:
     """What is missing is of no interest."""
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[io.FileIO]:
-    """A file of a bundle. Nothing else: a pipe would hang, a device has no end, a link leads out of the bundle."""
-    try:
-        file = io.FileIO(str(path), opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK | os.O_NOFOLLOW))
-    except OSError as error:
-        if error.errno not in (errno.ELOOP, errno.ENXIO):
-            raise
-        raise InputError("not a file: a bundle has no links, pipes or devices in it", source=str(path)) from error
-    with file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise InputError("not a file: a bundle has no links, pipes or devices in it", source=str(path))
-        yield file
 
 
 def _size(path: Path) -> int | None:
@@ -378,7 +427,8 @@ def _is_at_end(file: pa.NativeFile) -> bool:
 def _read_meta(directory: Path) -> Any:
     path = directory / META
     try:
-        with _opened(path) as file:
+        with opened(path) as file:
+            check_room_for_json(os.fstat(file.fileno()).st_size, str(path))
             return json.loads(file.read())
     except FileNotFoundError as error:
         raise InputError(f"a directory, but not a trace bundle (it has no {META})", source=str(directory)) from error

@@ -4,6 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+# Said of a recording that has no other reason why it is not complete: the recorder was killed, say.
+CUT_SHORT = "the recording was cut short"
+
+# Of one that goes on, when it is asked what happened so far.
+NOT_OVER = "the recording is not over"
+
 
 @dataclass
 class TraceMeta:
@@ -12,6 +18,8 @@ class TraceMeta:
     source: str
     format: str
     complete: bool = True
+    cut: str | None = None
+    """Why events of the run are missing, if `complete` is false and that is known. Stored with the trace."""
     recorded: bool = False
     """Whether AtomSan recorded it: then it has regions that nobody but AtomSan said are atomic."""
     program: str | None = None
@@ -36,7 +44,15 @@ class TraceMeta:
     gaps: list[str] = field(default_factory=list)
     """What the recorder left out, because a limit was reached. They are among the `warnings`, and stored with the
     trace."""
+    unfollowed: list[str] = field(default_factory=list)
+    """Whose tasks or threads ran and look like one thread in the trace, a sentence each: what is not violated is not
+    known to hold. They are among the `warnings`, and stored with the trace."""
     is_empty_explained: bool = False
     """Whether the recorder has warned that nothing was watched: it knows best what it would have watched."""
     warnings: list[str] = field(default_factory=list)
     """Non-fatal problems found while recording or reading."""
+
+    @property
+    def missing(self) -> str | None:
+        """Why the trace has not all events of the run; None: it has. Final when the last batch has come."""
+        return None if self.complete else self.cut or CUT_SHORT

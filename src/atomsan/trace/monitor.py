@@ -7,11 +7,20 @@ from collections.abc import Callable, Iterator, Sized
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from atomsan.errors import MemoryLimitError
+from atomsan.trace._stopping import until
+
 if TYPE_CHECKING:
     from atomsan.types import EventSource
 
 INTERRUPTED = "interrupted"
 OUT_OF_TIME = "out of time"
+OUT_OF_MEMORY = "out of memory (--max-memory)"
+
+
+def why_interrupted(error: KeyboardInterrupt) -> str:
+    """INTERRUPTED or OUT_OF_MEMORY."""
+    return OUT_OF_MEMORY if isinstance(error, MemoryLimitError) else INTERRUPTED
 
 
 class Stage(NamedTuple):
@@ -37,7 +46,7 @@ class Monitor:
         self._deadline = None if timeout is None else time.monotonic() + timeout
         self._progress = progress
         self.stopped: str | None = None
-        """Why the work ended before the trace did: INTERRUPTED or OUT_OF_TIME."""
+        """Why the work ended before the trace did: INTERRUPTED, OUT_OF_TIME or OUT_OF_MEMORY."""
 
     def is_over(self) -> bool:
         """Whether to stop now. Asked after each batch."""
@@ -47,11 +56,17 @@ class Monitor:
 
     @contextmanager
     def stopping(self) -> Iterator[None]:
-        """Lets an interrupt end what is inside, and notes it. The alarm at the deadline is an interrupt, too."""
+        """Lets an interrupt end what is inside, and notes it. The alarm at the deadline is an interrupt, too.
+
+        Compiled loops inside look at the deadline, too, and end as if they were interrupted.
+        """
         try:
-            yield
-        except KeyboardInterrupt:
-            self.stopped = OUT_OF_TIME if self._is_late() else INTERRUPTED
+            with until(self.is_over):
+                yield
+        except MemoryLimitError:
+            self.stopped = OUT_OF_MEMORY
+        except KeyboardInterrupt as error:
+            self.stopped = self.stopped or (OUT_OF_TIME if self._is_late() else why_interrupted(error))
 
     @contextmanager
     def over(self, source: EventSource) -> Iterator[Callable[[Sized], None]]:

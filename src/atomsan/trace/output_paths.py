@@ -1,4 +1,4 @@
-"""Output paths: the format to write, and checks that a path can be written before any work is done.
+"""Output paths: the format to write, checks that a path can be written before any work is done, and who writes it.
 
 Imports nothing heavy, so that a command can refuse its output at once.
 """
@@ -7,13 +7,18 @@ from __future__ import annotations
 
 import errno
 import os
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from atomsan.errors import InputError, OutputError
+from atomsan.trace.bundle_files import remove_bundle, why_no_bundle
 from atomsan.trace.formats import COMPRESSIONS, FORMATS, suffix_format
+from atomsan.trace.output_locks import OutputLock
+
+if TYPE_CHECKING:
+    from typing import Self
 
 STANDARD_OUTPUT = "-"
 
@@ -41,8 +46,11 @@ def check_output(path: str | os.PathLike[str], *, force: bool) -> None:
         return
     if not force:
         raise OutputError(f"{path}: exists already (--force replaces it)")
-    if target.is_dir() and not (target / "meta.json").is_file():
-        raise OutputError(f"{path}: a directory that is not a trace bundle; it will not be replaced")
+    if target.is_dir():
+        with output_errors(str(path)):
+            strange = why_no_bundle(target)
+        if strange is not None:
+            raise OutputError(f"{path}: a directory that is not a trace bundle ({strange}); it will not be replaced")
 
 
 def _check_directory(target: Path) -> None:
@@ -52,10 +60,45 @@ def _check_directory(target: Path) -> None:
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
 
-def prepare_output(path: str | os.PathLike[str], *, force: bool) -> Path | None:
-    """Check an output; if it is a bundle, which a recording writes in place, make and return its empty directory."""
-    check_output(path, force=force)
-    return new_directory(Path(path)) if output_format(path) == "bundle" else None
+class ClaimedOutput:
+    """An output that this process alone writes, until `release`."""
+
+    def __init__(self, path: str | os.PathLike[str], *, force: bool) -> None:
+        check_output(path, force=force)
+        self.path = Path(path)
+        self._lock: OutputLock | None = None
+        if os.fspath(path) != STANDARD_OUTPUT and not is_device(self.path):
+            with output_errors(str(path)):
+                self._lock = OutputLock(self.path)
+        try:
+            check_output(path, force=force)  # another process may have written it in between
+        except BaseException:
+            self.release()
+            raise
+
+    def release(self) -> None:
+        """Let others write it. Does nothing the second time."""
+        if self._lock is not None:
+            self._lock.release()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
+
+class RecordingOutput(ClaimedOutput):
+    """The output of a recording. Of a bundle, which grows in place, `room` is the new and empty directory."""
+
+    def __init__(self, path: str | os.PathLike[str], *, force: bool) -> None:
+        is_bundle = output_format(path) == "bundle"
+        super().__init__(path, force=force)
+        try:
+            self.room = new_directory(self.path) if is_bundle else None
+        except BaseException:
+            self.release()
+            raise
 
 
 def new_directory(path: Path) -> Path:
@@ -68,10 +111,22 @@ def new_directory(path: Path) -> Path:
 
 
 def remove_path(path: Path) -> None:
+    """Remove a file, a link or a bundle; nothing of any other directory, and no device or pipe."""
     if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
+        remove_bundle(path)
+    elif is_device(path):
+        raise FileExistsError(errno.EEXIST, "a device or a pipe, which is not replaced", str(path))
     else:
         path.unlink()
+
+
+def is_replaceable(path: str | os.PathLike[str]) -> bool:
+    """Whether `force` replaces what is there, or nothing is."""
+    try:
+        check_output(path, force=True)
+    except OutputError:
+        return False
+    return True
 
 
 def is_device(path: Path) -> bool:

@@ -8,6 +8,7 @@ each as a compressed Arrow stream under `atomsan.threads`, `atomsan.variables`, 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,23 +22,29 @@ from atomsan.trace.arrow import (
     check_schema,
     event_record_batch,
     first_line,
+    input_file,
     meta_from_json,
     meta_to_json,
+    output_file,
     stored_name,
     stored_tables,
     symbol_record_batches,
     table_schema,
 )
-from atomsan.trace.arrow_sizes import StreamCutError, messages
+from atomsan.trace.arrow_sizes import KeptSizes, StreamCutError, messages
 from atomsan.trace.events import BATCH_EVENTS, Batch, SymbolKind
-from atomsan.trace.meta import TraceMeta
+from atomsan.trace.memory import TooLargeError, check_room_for_json
+from atomsan.trace.meta import CUT_SHORT, TraceMeta
+from atomsan.trace.parquet_sizes import check_pages
 from atomsan.trace.regions import was_recorded
 from atomsan.trace.symbols import SYMBOL_KINDS, Symbols, SymbolTable
 
 _META_KEY = b"atomsan.meta"
 
-# Hundreds of millions of names are legal metadata here, so the reader's limit on sizes is raised.
-_METADATA_LIMIT = (1 << 31) - 1
+# Hundreds of millions of names are legal metadata here, so the reader's limit on the length of texts is raised. A list
+# is allocated as long as it claims to be, and has a row for each batch at most.
+_MOST_TEXT = (1 << 31) - 1
+_MOST_ROWS = 1 << 20
 
 
 def _table_key(kind: SymbolKind) -> bytes:
@@ -51,8 +58,9 @@ class ParquetWriter:
         self._symbols = symbols
         self._meta = meta
         self._events = 0
+        self._file = output_file(path)
         self._writer = pq.ParquetWriter(
-            str(path),
+            self._file,
             EVENT_SCHEMA,
             compression="zstd",
             use_dictionary=False,
@@ -68,10 +76,11 @@ class ParquetWriter:
         metadata = {_META_KEY: json.dumps(content).encode()}
         metadata |= {_table_key(kind): _pack(self._symbols.table(kind)) for kind in SYMBOL_KINDS}
         self._writer.add_key_value_metadata(metadata)
-        self._writer.close()
+        self.close()
 
     def close(self) -> None:
         self._writer.close()
+        self._file.close()
 
 
 class ParquetSource:
@@ -79,12 +88,14 @@ class ParquetSource:
 
     def __init__(self, path: str) -> None:
         self._path = path
+        self._kept = KeptSizes()
         self.symbols = Symbols()
         try:
+            self._source = input_file(Path(path))
             self._file = pq.ParquetFile(
-                path,
-                thrift_string_size_limit=_METADATA_LIMIT,
-                thrift_container_size_limit=_METADATA_LIMIT,
+                self._source,
+                thrift_string_size_limit=_MOST_TEXT,
+                thrift_container_size_limit=_MOST_ROWS,
             )
             metadata = self._file.metadata.metadata or {}
         except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
@@ -93,6 +104,7 @@ class ParquetSource:
         if _META_KEY not in metadata:
             raise InputError("a Parquet file, but not a trace archive (it has no atomsan.meta)", source=path)
         try:
+            check_room_for_json(len(metadata[_META_KEY]), path)
             content = json.loads(metadata[_META_KEY])
         except (ValueError, RecursionError) as error:
             raise InputError(f"its metadata is not valid JSON: {first_line(error)}", source=path) from error
@@ -100,12 +112,14 @@ class ParquetSource:
         for kind in stored_tables(content):
             self._unpack(self.symbols.table(kind), metadata.get(_table_key(kind), b""))
         self.meta.recorded = self.meta.recorded or was_recorded(self.symbols)
-        if not self.meta.complete:
-            self.meta.warnings.append("the recording was cut short before it was archived")
+        if not self.meta.complete and self.meta.cut is None:
+            self.meta.cut = f"{CUT_SHORT} before it was archived"
+            self.meta.warnings.append(self.meta.cut)
 
     def batches(self) -> Iterator[Batch]:
         given = 0
         try:
+            self._check_pages()
             for batch in self._file.iter_batches(BATCH_EVENTS, columns=EVENT_SCHEMA.names):
                 if any(column.null_count for column in batch.columns):
                     raise InputError("an event has a null", source=self._path)
@@ -113,22 +127,33 @@ class ParquetSource:
                 given += len(batch)
             if self.meta.events is not None and given != self.meta.events:
                 self.meta.complete = False
-                self.meta.warnings.append(f"it has {given} events, and says it has {self.meta.events}")
+                self.meta.cut = f"it has {given} events, and says it has {self.meta.events}"
+                self.meta.warnings.append(self.meta.cut)
+        except InputError as error:
+            error.set_source(self._path)
+            raise
         except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
             raise InputError(f"cut or damaged after event {given}: {first_line(error)}", source=self._path) from error
         finally:
-            self._file.close()
+            self.close()
+
+    def _check_pages(self) -> None:
+        with open(self._path, "rb", buffering=0) as file:
+            check_pages(lambda at, count: os.pread(file.fileno(), count, at), self._file.metadata, EVENT_SCHEMA.names)
 
     def place(self, event: int) -> Place:
         return Place(self._path, None, event)
 
     def close(self) -> None:
         self._file.close()
+        self._source.close()
 
     def _unpack(self, table: SymbolTable, packed: bytes) -> None:
         try:
-            for _ in messages(lambda at, count: packed[at : at + count], len(packed)):
-                pass
+            at = 0
+            for message in messages(lambda at, count: packed[at : at + count], len(packed)):
+                self._kept.add(message.end - at, message.unpacked)
+                at = message.end
             with pa.ipc.open_stream(packed) as stream:
                 check_schema(stream.schema, table_schema(table.kind), self._path)
                 for batch in stream:
@@ -136,6 +161,9 @@ class ParquetSource:
                     append_symbols(table, batch)
         except StreamCutError:
             raise InputError(f"its table of {table.kind} is cut", source=self._path) from None
+        except TooLargeError as error:
+            error.set_source(self._path)
+            raise
         except InputError as error:
             raise InputError(f"its table of {table.kind} is damaged: {error.message}", source=self._path) from error
         except (pa.ArrowException, OSError, ValueError, MemoryError) as error:

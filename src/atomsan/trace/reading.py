@@ -15,7 +15,7 @@ from atomsan.errors import InputError, Place
 from atomsan.trace._text import TextParser
 from atomsan.trace.byte_input import ByteInput, PathOrStream, ReadAhead, is_directory
 from atomsan.trace.events import BATCH_EVENTS, Batch
-from atomsan.trace.formats import FORMATS, detect
+from atomsan.trace.formats import FORMATS, detect, suffix_format
 from atomsan.trace.meta import TraceMeta
 from atomsan.trace.symbols import Symbols
 from atomsan.trace.trace import Trace
@@ -194,6 +194,7 @@ def _open_source(source: PathOrStream, format: str | None, batch_events: int, *,
         raise InputError(f"unknown format {format!r}: it is one of {', '.join(FORMATS)}")
     if is_directory(source):
         return _open_bundle(source, batch_events, lean=lean)
+    _check_is_file(source, format)
     data = ByteInput(source)
     try:
         format = format or detect(data.head, data.name)
@@ -203,6 +204,15 @@ def _open_source(source: PathOrStream, format: str | None, batch_events: int, *,
     except BaseException:
         data.close()
         raise
+
+
+def _check_is_file(source: PathOrStream, format: str | None) -> None:
+    """Refuse a pipe or device that should be a bundle or an archive: to open it could take for ever."""
+    if not isinstance(source, str | os.PathLike) or os.fspath(source) == "-":
+        return
+    path = Path(source)
+    if (format or suffix_format(path.name)) in ("bundle", "parquet") and path.exists() and not path.is_file():
+        raise InputError("neither a file nor a directory, as this format wants it", source=os.fspath(source))
 
 
 def _open_std(data: ByteInput, batch_events: int) -> EventSource:
@@ -226,7 +236,7 @@ def _open_roadrunner(data: ByteInput, batch_events: int) -> EventSource:
 def _open_parquet(data: ByteInput, batch_events: int) -> EventSource:
     from atomsan.trace.parquet import ParquetSource
 
-    if data.path is None:
+    if data.path is None or data.size is None:  # no file has a size that is not known
         raise InputError("a Parquet archive is read from a file, not from a stream", source=data.name)
     data.close()
     return ParquetSource(data.path)

@@ -57,7 +57,7 @@ class TemporarySymbols:
             pack["name"] = names, offsets.astype(np.uint32).tobytes()
             packed = zlib.compress(marshal.dumps(pack), 1)
             with output_errors(self._directory):
-                _write(self._file, packed)
+                _write(self._file, packed, self._offsets[-1])
             self._firsts.append(start)
             self._offsets.append(self._offsets[-1] + len(packed))
             self._written = stop
@@ -101,7 +101,8 @@ def _column(pack: Pack, field: str, rows: Iterator[int]) -> list[Any]:
     return [column[row] if row < len(column) else None for row in rows]
 
 
-def _write(file: int, data: bytes) -> None:
+def _write(file: int, data: bytes, offset: int) -> None:
     left = memoryview(data)
     while left:
-        left = left[os.write(file, left) :]
+        written = os.pwrite(file, left, offset)
+        left, offset = left[written:], offset + written

@@ -11,6 +11,8 @@ from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import Generic, TypeVar
 
+from atomsan.trace._stopping import is_over_here, until
+
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -32,6 +34,8 @@ class Worker(Generic[T, R]):
         self._thread: Thread | None = None
         self._ahead = ahead
         self._was_at_once = False
+        self._is_over_outside = is_over_here()
+        self._was_left = False
         self.calls = 0
         """The number of calls whose result was not taken yet."""
 
@@ -62,8 +66,9 @@ class Worker(Generic[T, R]):
     def __enter__(self) -> Worker[T, R]:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        """However the block ends: drops queued calls and waits for the running one."""
+    def __exit__(self, kind: object, *_: object) -> None:
+        """However the block ends: drops queued calls and waits for the running one. That ends soon after an error."""
+        self._was_left = kind is not None
         with suppress(Empty):
             while True:
                 self._calls.get_nowait()
@@ -78,7 +83,12 @@ class Worker(Generic[T, R]):
             return None, error
 
     def _run(self) -> None:
-        while (argument := self._calls.get()) is not None:
-            self._results.put(self._outcome(argument))
-            # The memory of a batch is reused only when no reference to it is left.
-            del argument
+        with until(self._is_over):
+            while (argument := self._calls.get()) is not None:
+                self._results.put(self._outcome(argument))
+                # The memory of a batch is reused only when no reference to it is left.
+                del argument
+
+    def _is_over(self) -> bool:
+        """Whether nobody needs the running call: its caller has left, or that one's time is up."""
+        return self._was_left or (self._is_over_outside is not None and self._is_over_outside())

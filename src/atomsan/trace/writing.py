@@ -12,15 +12,17 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
-from atomsan.errors import InputError, OutputError
+from atomsan.errors import InputError, OutputError, printable
 from atomsan.trace.events import Batch
 from atomsan.trace.formats import COMPRESSIONS
+from atomsan.trace.output_locks import remove_lock_files
 from atomsan.trace.output_paths import (
     STANDARD_OUTPUT,
+    ClaimedOutput,
     check_output,
     is_device,
     output_errors,
@@ -30,6 +32,9 @@ from atomsan.trace.output_paths import (
 from atomsan.trace.trace import Trace
 from atomsan.types import EventSink, EventSource
 
+# Temporary files and directories of outputs that are being written.
+_partial_outputs: set[Path] = set()
+
 
 def write_trace(
     source: EventSource,
@@ -37,18 +42,22 @@ def write_trace(
     *,
     format: str | None = None,
     force: bool = False,
+    claimed: ClaimedOutput | None = None,
     on_batch: Callable[[Batch], None] = lambda batch: None,
 ) -> None:
-    """Write all events of a source. `path` may be `-` for standard output; `on_batch` is called after each batch."""
+    """Write all events of a source. `path` may be `-` for standard output; `on_batch` is called after each batch.
+
+    `claimed` is the output if the caller has it for itself already.
+    """
     format = output_format(path, format)
     name = os.fspath(path)
-    with output_errors(name):
+    with output_errors(name), nullcontext() if claimed else ClaimedOutput(path, force=force):
         if format == "csv" and not isinstance(source, Trace):
             # Each thread is a column of CSV, so all threads must be known before the first line.
             with _spooled(source, name, on_batch) as spool:
-                _write_batches(spool, name, format, force=force)
+                _write_batches(spool, name, format)
         else:
-            _write_batches(source, name, format, force=force, on_batch=on_batch)
+            _write_batches(source, name, format, on_batch=on_batch)
 
 
 def _write_batches(
@@ -56,10 +65,9 @@ def _write_batches(
     name: str,
     format: str,
     *,
-    force: bool = False,
     on_batch: Callable[[Batch], None] = lambda batch: None,
 ) -> None:
-    with _open_writer(name, format, source, force=force) as writer:
+    with _open_writer(name, format, source) as writer:
         for batch in source.batches():
             writer.write(batch)
             on_batch(batch)
@@ -75,17 +83,17 @@ def write_file(path: str | os.PathLike[str], content: bytes, *, force: bool = Fa
 
 
 @contextmanager
-def _open_writer(name: str, format: str, source: EventSource, *, force: bool) -> Iterator[EventSink]:
+def _open_writer(name: str, format: str, source: EventSource) -> Iterator[EventSink]:
     """A writer whose output gets its name if the block succeeds, and is removed otherwise."""
     if name == STANDARD_OUTPUT:
         if format in ("bundle", "parquet"):
             raise InputError(f"the format {format!r} needs a file, not standard output")
         if sys.stdout is None:
             raise OutputError("standard output is closed")
-        yield _text_writer(sys.stdout.buffer, format, source)
-        sys.stdout.buffer.flush()
+        stream: Any = _Terminal(sys.stdout.buffer) if sys.stdout.isatty() else sys.stdout.buffer
+        yield _text_writer(stream, format, source)
+        stream.flush()
         return
-    check_output(name, force=force)
     if format == "bundle":
         with _temporary_directory(Path(name)) as directory:
             yield from _bundle_writer(directory, source)
@@ -95,6 +103,29 @@ def _open_writer(name: str, format: str, source: EventSource, *, force: bool) ->
     else:
         with _temporary_file(Path(name)) as path, _compressed(path, Path(name).suffix) as stream:
             yield _text_writer(stream, format, source)
+
+
+class _Terminal:
+    """Standard output if it is a terminal: names in a trace can hold anything, also what commands it."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self._rest = b""
+
+    def write(self, piece: bytes) -> int:
+        *lines, self._rest = (self._rest + piece).split(b"\n")
+        for line in lines:
+            self._write(line + b"\n")
+        return len(piece)
+
+    def flush(self) -> None:
+        self._write(self._rest)
+        self._rest = b""
+        self._stream.flush()
+
+    def _write(self, line: bytes) -> None:
+        text = line.removesuffix(b"\n").decode(errors="backslashreplace")
+        self._stream.write(printable(text).encode() + b"\n" * line.endswith(b"\n"))
 
 
 def _bundle_writer(directory: Path, source: EventSource) -> Iterator[EventSink]:
@@ -134,9 +165,24 @@ def _spooled(source: EventSource, name: str, on_batch: Callable[[Batch], None]) 
 
     beside = Path(name).parent if name != STANDARD_OUTPUT else None
     with tempfile.TemporaryDirectory(prefix=".atomsan-", dir=beside) as directory:
-        bundle = Path(directory) / "spool.atomtrace"
-        _write_batches(source, str(bundle), "bundle", on_batch=on_batch)
-        yield BundleSource(bundle)
+        _partial_outputs.add(Path(directory))
+        try:
+            bundle = Path(directory) / "spool.atomtrace"
+            _write_batches(source, str(bundle), "bundle", on_batch=on_batch)
+            yield BundleSource(bundle)
+        finally:
+            _partial_outputs.discard(Path(directory))
+
+
+def remove_partial_outputs() -> None:
+    """For a process that ends at once: leave nothing behind that is not complete."""
+    remove_lock_files()
+    for path in tuple(_partial_outputs):
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            with suppress(OSError):
+                os.unlink(path)
 
 
 def _permissions(mode: int) -> int:
@@ -154,6 +200,7 @@ def _temporary_file(path: Path) -> Iterator[Path]:
         return
     handle, partial = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".partial", dir=path.parent)
     os.close(handle)
+    _partial_outputs.add(Path(partial))
     try:
         yield Path(partial)
         os.chmod(partial, _permissions(0o666))
@@ -162,12 +209,15 @@ def _temporary_file(path: Path) -> Iterator[Path]:
         with suppress(OSError):
             os.unlink(partial)
         raise
+    finally:
+        _partial_outputs.discard(Path(partial))
 
 
 @contextmanager
 def _temporary_directory(path: Path) -> Iterator[Path]:
     """A temporary directory that becomes `path` if the block succeeds."""
     partial = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".partial", dir=path.parent))
+    _partial_outputs.add(partial)
     try:
         yield partial
         os.chmod(partial, _permissions(0o777))
@@ -177,6 +227,8 @@ def _temporary_directory(path: Path) -> Iterator[Path]:
     except BaseException:
         shutil.rmtree(partial, ignore_errors=True)
         raise
+    finally:
+        _partial_outputs.discard(partial)
 
 
 @contextmanager

@@ -1,5 +1,4 @@
 # expect: drainer
-# within: drainer
 
 """A thread goes on while there is work, and takes what the others may have taken by then: two locked calls."""
 

@@ -1,5 +1,4 @@
 # expect: Reporter.run
-# within: Reporter.run
 
 """What was measured is shown and thrown away, in two locked calls: what comes in between is never shown."""
 

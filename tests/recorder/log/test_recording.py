@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import struct
 import sys
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -56,6 +57,25 @@ def test_a_recording_for_another_process() -> None:
     assert recording.warnings == ["1 definitions could not be read"]
     recording.finish(complete=False)
     assert not recording.closed
+
+
+def test_losses_are_said_and_the_trace_is_not_complete() -> None:
+    """How long the program waits is known when it is recorded, which can be later than its reader is there."""
+    recording = Recording(language=PYTHON)
+    assert recording.meta.missing == "the recording is not over"
+    struct.pack_into("=Q", recording.memory, 32, 1)  # lost
+    struct.pack_into("=I", recording.memory, 56, 2500)  # patience
+    recording.cut_short("out of time")
+    recording.finish()
+    said, stopped = recording.warnings
+    assert said.startswith("the recorder took nothing from the log for 2.5 s")
+    assert (recording.meta.complete, recording.meta.missing, stopped) == (False, said, "out of time")
+
+
+def test_recording_of_which_nothing_is_missing() -> None:
+    recording = Recording(language=PYTHON)
+    recording.finish()
+    assert (recording.meta.complete, recording.meta.missing, recording.warnings) == (True, None, [])
 
 
 def test_cost_of_a_restart_does_not_grow_with_definitions() -> None:

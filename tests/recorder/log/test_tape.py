@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
+import gc
 import os
 import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -17,12 +20,14 @@ from atomsan.recorder.log import tape
 from atomsan.recorder.log.recording import Recording
 from atomsan.recorder.log.tape import Tape
 from atomsan.recorder.python.language import PYTHON
+from atomsan.trace.bundle import BundleWriter
 from atomsan.trace.events import NO_SITE, Batch
 from atomsan.trace.insertions import INSERTION_ROW
 from atomsan.trace.meta import TraceMeta
 from atomsan.trace.reading import open_trace
 from atomsan.trace.symbols import Symbols
 from atomsan.trace.trace import Trace
+from forking import exit_code, forked
 
 TESTS = Path(__file__).parents[2]
 
@@ -260,6 +265,114 @@ def test_insertions_stand_where_they_belong(most_in_memory: int, tmp_path: Path)
         tape.save(tmp_path / "copy.atomtrace")
         assert tape.events == 7
     assert Trace.from_source(open_trace(tmp_path / "copy.atomtrace")).notation() == expected
+
+
+# --- no room in the temporary directory ---------------------------------------------------------------------------
+
+
+def full_after(batches: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A disk that has room for so many batches. The one that does not fit is there in part."""
+    write, left = BundleWriter.write, [batches]
+
+    def written(self: BundleWriter, batch: Batch) -> None:
+        left[0] -= 1
+        write(self, batch)
+        if left[0] < 0:
+            os.truncate(self._directory / "events.arrows", os.path.getsize(self._directory / "events.arrows") - 20)
+            raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(BundleWriter, "write", written)
+
+
+def full_for_metadata(self: BundleWriter, **_: object) -> None:
+    raise OSError(28, "No space left on device")
+
+
+@pytest.mark.parametrize("room", [0, 2, 6, 7])
+def test_tape_ends_where_there_is_no_room(room: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """If it is to leave memory, all that came by then stays there; later, what came before the last batch."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    said: list[str] = []
+    writing = Writing(most_in_memory=50, on_full=said.append)
+    full_after(room, monkeypatch)
+    for _ in range(20):
+        writing.write()
+        writing.tape.flush()
+    there = max(room, 6)
+    assert said == [
+        f"recording stopped after {10 * there} events: no room for more in {tmp_path}: No space left on device (TMPDIR)"
+    ]
+    writing.meta.complete, writing.meta.cut = False, said[0]
+    writing.meta.sets = {"C": ["x"]}
+    writing.tape.finish()
+    assert writing.tape.events == 10 * there
+    assert writing.locations() == expected(there)
+    source = writing.tape.reopened()
+    list(source.batches())
+    assert (source.meta.missing, source.meta.sets, source.meta.source) == (said[0], {"C": ["x"]}, "test")
+    report = atomsan.check(writing.tape)
+    assert (report.verdict, report.cut, report.trace.events) == ("unknown", said[0], 10 * there)
+    writing.tape.close()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_metadata_that_does_not_fit(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    said: list[str] = []
+    writing = Writing(most_in_memory=50, on_full=said.append)
+    for _ in range(8):
+        writing.write()
+        writing.tape.flush()
+    monkeypatch.setattr(BundleWriter, "_write_meta", full_for_metadata)
+    writing.write()
+    writing.tape.finish()
+    assert len(said) == 1
+    assert writing.locations() == expected(9)
+    writing.tape.close()
+
+
+def test_no_temporary_directory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
+    said: list[str] = []
+    writing = Writing(most_in_memory=50, on_full=said.append)
+    for _ in range(8):
+        writing.write()
+        writing.tape.flush()
+    assert said == [
+        f"recording stopped after 60 events: no room for more in {tmp_path}/nowhere: No such file or directory (TMPDIR)"
+    ]
+    assert writing.locations() == expected(6)
+
+
+def test_bundle_that_was_asked_for_is_no_temporary_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    said: list[str] = []
+    writing = Writing(tmp_path / "t.atomtrace", on_full=said.append)
+    full_after(0, monkeypatch)
+    writing.write()
+    with pytest.raises(OutputError, match="No space left"):
+        writing.tape.flush()
+    assert said == []
+    writing.tape.close()
+
+
+def test_temporary_directory_goes_with_the_tape(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Who forgets to close a tape, as whoever takes one from `atomsan.recording` does, leaves nothing behind."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    writing = Writing(most_in_memory=50)
+    for _ in range(8):
+        writing.write()
+        writing.tape.flush()
+    writing.tape.finish()
+    assert len(list(tmp_path.iterdir())) == 1
+    assert exit_code(forked(lambda: atexit._run_exitfuncs())) == 0
+    assert len(list(tmp_path.iterdir())) == 1, "a child that ends leaves it to its parent"
+    source = writing.tape.reopened()
+    del writing
+    gc.collect()
+    assert sum(map(len, source.batches())) == 80, "who reads it needs it"
+    del source
+    gc.collect()
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_insertions_of_a_bundle_that_grows(tmp_path: Path) -> None:

@@ -1,6 +1,8 @@
 """The log of the recorded process: the ring, its reader, threads, forks."""
 
+import fcntl
 import os
+import signal
 import struct
 import subprocess
 import sys
@@ -13,6 +15,7 @@ from typing import Any
 import pytest
 
 from atomsan.recorder.python import _log
+from forking import exit_code, forked
 from recorder.probing import OPS, Log, draining, function, recording
 
 
@@ -117,12 +120,13 @@ def test_forked_child_does_not_record() -> None:
     with recording() as log:
         store = function(STORE)
         store(thing, 1)
-        child = os.fork()
-        if child == 0:
+
+        def act() -> None:
             store(thing, 100)
             [[] for _ in range(100)]
-            os._exit(0 if not _log.is_recording() else 1)
-        assert os.waitpid(child, 0)[1] == 0
+            assert not _log.is_recording()
+
+        assert exit_code(forked(act)) == 0
         store(thing, 1)
         assert sum(OPS[record.op] == "write" for record in log.read()) == 2
 
@@ -139,22 +143,90 @@ def test_death_of_the_reader_is_noticed() -> None:
     """The reader is the parent of the process: when that changes, nobody reads any more."""
     log = Log(1024)
     attached, outcome = 4000, 4008  # in the head, behind what it holds
-    reader = os.fork()
-    if reader == 0:
+
+    def read() -> None:
         parent = os.getpid()
-        if os.fork() == 0:
+
+        def act() -> None:
             _log.attach(log.memory, log.definitions.append)
             struct.pack_into("<Q", log.memory, attached, 1)
             while os.getppid() == parent:
                 time.sleep(0.001)
             function(STORE)(Thing(), 100_000)
             struct.pack_into("<Q", log.memory, outcome, 1 if _log.is_recording() else 2)
-            os._exit(0)
+
+        forked(act)
         wait_for(log, attached)
-        os._exit(0)
-    os.waitpid(reader, 0)
+
+    assert exit_code(forked(read)) == 0
     assert wait_for(log, outcome) == 2
     assert log.head["lost"] > 0
+
+
+def with_patience(milliseconds: int) -> Log:
+    log = Log(1024)
+    struct.pack_into("<I", log.memory, 56, milliseconds)
+    return log
+
+
+def test_reader_that_takes_nothing_is_not_waited_for_any_more() -> None:
+    """The program goes on, and the log says that it is not whole."""
+    log, thing = with_patience(50), Thing()
+    _log.attach(log.memory, log.definitions.append)
+    try:
+        function(STORE)(thing, 5000)
+        assert not _log.is_recording()
+    finally:
+        _log.detach()
+    assert thing.x == 4999
+    assert log.head["lost"] > 0
+    assert 0 < len(log.read()) <= 1024
+
+
+def test_time_in_which_the_program_itself_is_stopped_is_no_waiting() -> None:
+    """Ctrl-Z stops both: when they go on, the reader must not be given up for what it could not do."""
+    log = with_patience(1000)
+
+    def act() -> None:
+        _log.attach(log.memory, log.definitions.append)
+        function(STORE)(Thing(), 5000)
+        assert _log.is_recording()
+
+    child = forked(act)
+    while not log.head["waiting"]:
+        time.sleep(0.001)
+    os.kill(child, signal.SIGSTOP)
+    time.sleep(1.1)
+    os.kill(child, signal.SIGCONT)
+    with draining(log):
+        assert exit_code(child) == 0
+    assert log.head["lost"] == 0
+
+
+@pytest.mark.parametrize("is_held", [True, False])
+def test_reader_that_is_not_the_parent_holds_a_lock(is_held: bool, tmp_path: Path) -> None:
+    """As that of a forked process. If nobody holds it, nobody is waited for."""
+    path = tmp_path / "lock"
+    path.touch()
+    log = with_patience(60_000)
+    with open(path) as file:
+        if is_held:
+            fcntl.flock(file, fcntl.LOCK_EX)
+
+        def act() -> None:
+            _log.attach(log.memory, log.definitions.append, locked_by_reader=str(path))
+            function(STORE)(Thing(), 5000)
+            assert _log.is_recording() == is_held
+
+        child = forked(act)
+        if is_held:
+            while not log.head["waiting"]:
+                time.sleep(0.001)
+            with draining(log):
+                assert exit_code(child) == 0
+        else:
+            assert exit_code(child) == 0
+    assert (log.head["lost"] > 0) == (not is_held)
 
 
 def test_program_can_exit_while_threads_log() -> None:

@@ -296,6 +296,20 @@ for _ in range(2):  # the second time it is broken already
     ]
 
 
+def test_action_of_a_barrier_comes_after_all_arrivals_and_before_all_departures() -> None:
+    program = """
+import threading
+lock = threading.Lock()
+barrier = threading.Barrier(2, action=lock.acquire)
+thread = threading.Thread(target=barrier.wait)
+thread.start()
+barrier.wait()
+thread.join()
+"""
+    steps = [step for line in logged(program) if (step := line.split()[1]) in ("arrive", "acquire", "depart")]
+    assert steps == ["arrive", "arrive", "depart", "acquire", "arrive", "depart", "depart"]
+
+
 # Threads
 
 

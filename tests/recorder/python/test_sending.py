@@ -17,6 +17,7 @@ from atomsan.recorder.python import _log
 from atomsan.recorder.python.child import Sender
 from atomsan.recorder.python.options import RecordingOptions
 from atomsan.recorder.python.session import Session
+from forking import exit_code, forked
 from recorder.probing import FIELD, HASH, OPS, Log, Record, function, prepared, recording
 
 
@@ -69,15 +70,16 @@ def test_forked_process_goes_on_with_all_that_was_sent(file: int) -> None:
     sender, other = Sender(file), shared_file("other")
     sender.send(["name", 1])
     read, write = os.pipe()
-    child = os.fork()
-    if child == 0:
+
+    def go_on() -> None:
         os.read(read, 1)
         sender.continue_with(other)
         sender.send(["name", 3])
-        os._exit(0)
+
+    child = forked(go_on)
     sender.send(["name", 2])
     os.write(write, b"x")
-    assert os.waitpid(child, 0)[1] == 0
+    assert exit_code(child) == 0
     assert DefinitionFile(file).read() == [["name", 1], ["name", 2]]
     assert DefinitionFile(other).read() == [["name", 1], ["name", 3]]
     for descriptor in (read, write, other):
@@ -87,11 +89,7 @@ def test_forked_process_goes_on_with_all_that_was_sent(file: int) -> None:
 def test_forked_process_that_is_not_recorded_sends_nothing(file: int) -> None:
     """It gives out the numbers that its parent gives to something else."""
     sender = Sender(file)
-    child = os.fork()
-    if child == 0:
-        sender.send(["module", {"first_site": 1}])
-        os._exit(0)
-    assert os.waitpid(child, 0)[1] == 0
+    assert exit_code(forked(lambda: sender.send(["module", {"first_site": 1}]))) == 0
     sender.send(["call", 1])
     assert DefinitionFile(file).read() == [["call", 1]]
 

@@ -53,6 +53,7 @@ from atomsan.trace._memory cimport ensure_room, grown, out_of_memory, prefetch
 from atomsan.trace._ops cimport ACQUIRE, BEGIN, END, FORK, JOIN, POST, READ, RELEASE, TAKE, WRITE
 from atomsan.trace._pools cimport NO_SLOT, Pool, give_slot, take_slot
 from atomsan.trace._sparse cimport Sparse, forget_rows, free_sparse, has_sparse_room, next_row
+from atomsan.trace._stopping cimport Work, has_toiled, is_long, look_up
 
 cdef extern from * nogil:
     int __builtin_ctzll(unsigned long long)
@@ -110,6 +111,7 @@ cdef inline uint64_t all_if(bint true) noexcept nogil:
 cdef class AeroDrome:
     """Feed it flattened events until it says where the first cycle closes."""
 
+    cdef Work work
     cdef Thread *threads
     cdef size_t thread_room
     cdef Location *locations      # those of `location_rows`
@@ -257,6 +259,8 @@ cdef class AeroDrome:
         cdef Thread *t
         cdef bint closes
         for i in range(count):
+            if is_long(&self.work, i):
+                look_up()
             # Of other targets it is no address of ours, but a prefetch cannot fail.
             prefetch(&self.locations[target[i + AHEAD if i + AHEAD < count else i]])
             t = &self.threads[thread[i]]
@@ -324,6 +328,8 @@ cdef class AeroDrome:
 
     cdef int other(self, Thread *t, uint32_t number, uint8_t o, uint32_t x) except -1 nogil:
         """Everything but accesses. Is a cycle closed?"""
+        if has_toiled(&self.work):
+            look_up()
         self.tidy()
         if o == BEGIN:
             self.begin(t, number, x)
@@ -554,6 +560,7 @@ cdef class AeroDrome:
 
     cdef int replace_in_classes(self, uint32_t a, uint32_t slot) except -1 nogil:
         cdef size_t at = self.class_count, k = slot >> 6, word
+        self.work.done += 4 * at
         cdef uint64_t bit = <uint64_t> 1 << (slot & 63)
         cdef uint32_t c
         while at:
@@ -921,15 +928,17 @@ cdef class AeroDrome:
     cdef bint learn_wide(self, uint32_t a, uint32_t r) noexcept nogil:
         """`learn` for sets of any size."""
         cdef uint32_t slot = self.infos[a].slot, row
+        self.work.done += 64 * self.more
         cdef size_t k, own_k = slot >> 6
         cdef uint64_t left, own = <uint64_t> 1 << (slot & 63)
         for k in range(self.more + 1):
             self.closed[k] = self.word(r, k)[0] | self.own_word(r, k)
-        for k in range(self.more + 1):
-            left = (self.word(r, k)[0] | self.own_word(r, k)) & self.learned[k]
-            while left:
-                self.unite(self.closed, self.slot_row[64 * k + __builtin_ctzll(left)])
-                left &= left - 1
+        if self.infos[r].slot == NO_SLOT:       # the set of an active transaction is closed already
+            for k in range(self.more + 1):
+                left = self.word(r, k)[0] & self.learned[k]
+                while left:
+                    self.unite(self.closed, self.slot_row[64 * k + __builtin_ctzll(left)])
+                    left &= left - 1
         if self.closed[own_k] & own:
             return True
         self.learned[own_k] |= own

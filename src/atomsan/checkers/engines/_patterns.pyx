@@ -48,6 +48,7 @@ from atomsan.trace._links cimport Link, put_behind, put_first, take_out
 from atomsan.trace._memory cimport has_room, prefetch
 from atomsan.trace._ops cimport WRITE
 from atomsan.trace._pools cimport NO_SLOT, Blocks, Pool, free_blocks, give_block, give_slot, take_block, take_slot
+from atomsan.trace._stopping cimport Work, has_toiled, is_long, look_up
 
 import numpy as np
 
@@ -202,6 +203,7 @@ cdef struct Match:
 cdef class Patterns:
     cdef bint collects
     cdef uint32_t most               # matches of one set
+    cdef Work work
     cdef Set *sets
     cdef uint32_t *locations
     cdef size_t set_room, location_room
@@ -254,6 +256,8 @@ cdef class Patterns:
         cdef uint8_t k
         with nogil:
             for i in range(count):
+                if is_long(&self.work, i) or has_toiled(&self.work):
+                    look_up()
                 if i + AHEAD < count and location[i + AHEAD] < self.location_room and set_[i + AHEAD] < self.set_room:
                     prefetch(&self.locations[location[i + AHEAD]])
                     prefetch(&self.sets[set_[i + AHEAD]])
@@ -390,6 +394,7 @@ cdef class Patterns:
         cdef uint32_t mine = touch.index, x = self.touch_of(pair.visits[1 - own], touch.location)
         cdef uint32_t theirs = self.touches[x].index if x else <uint32_t> NOWHERE
         cdef int moved = 0, outcome
+        self.work.done += 64
         if kind == WRITE or partner.writes:     # to a unit that only reads, another one's read is nothing
             moved = self.as_other(pair, &pair.sides[1 - own], partner, visit, theirs, mine, kind, event)
         if moved != FAILED and pair.sides[own].rows != NULL:
@@ -634,6 +639,7 @@ cdef class Patterns:
         cdef Waiting *entry
         cdef uint64_t as_other
         while y:
+            self.work.done += 32
             entry = &self.waiting[y]
             as_other = entry.patterns & ends[OTHER_FIRST + kind]
             if not (

@@ -49,6 +49,7 @@ from atomsan.trace._links cimport Link, put_first, take_out
 from atomsan.trace._memory cimport has_room, prefetch
 from atomsan.trace._pools cimport Pool, give_slot, take_slot
 from atomsan.trace._sparse cimport Sparse, forget_rows, free_sparse, has_sparse_room
+from atomsan.trace._stopping cimport Work, has_toiled, is_long, look_up
 
 import numpy as np
 
@@ -143,6 +144,7 @@ cdef inline uint64_t mixed(uint64_t hashed, uint64_t value) noexcept nogil:
 
 
 cdef class Projection:
+    cdef Work work
     cdef Place *places               # those of `place_rows`
     cdef Sparse place_rows
     cdef Place *more_places
@@ -216,6 +218,8 @@ cdef class Projection:
         cdef Access now
         with nogil:
             for i in range(count):
+                if is_long(&self.work, i) or has_toiled(&self.work):
+                    look_up()
                 if i + AHEAD < count and location[i + AHEAD] < self.place_rows.room:
                     prefetch(&self.places[location[i + AHEAD]])
                     prefetch(&self.places[location[i + AHEAD]].set)     # it may be in the next line
@@ -768,6 +772,7 @@ cdef class Projection:
             waiting -= 1
             e = self.nodes[self.stack[waiting]].outgoing
             while e:
+                self.work.done += 4 + self.words
                 target = self.edges[e].target
                 if self.adds(a, target):
                     for w in range(self.words):
@@ -875,6 +880,7 @@ cdef class Projection:
             e = self.nodes[self.dead[done]].incoming
             done += 1
             while e:
+                self.work.done += 8
                 source = self.edges[e].source
                 if source == n or (self.nodes[source].mark != self.search and self.leads(n, source)):
                     self.nodes[source].mark = self.search

@@ -35,7 +35,10 @@ What is not enumerated, so that time and memory are bounded, and the counters th
 - `dropped`: with one other thread there were more than MOST_COMBINATIONS, or in all more than `most` kinds;
 - `forgotten`: of more than MOST_KEPT accesses that matter to running transactions, the older half is forgotten.
 
-A transaction and another thread that did the same in the same order OFTEN times are only counted from then on.
+A transaction and another thread that did the same in the same order OFTEN times are only counted from then on. Of
+*twins* even that needs no look at the other threads: transactions that end one after the other, that did the same to
+the same locations, and nobody else came in between any two things of theirs that correspond. Every third thread did the
+same in the same order to both. (With n tasks open at a time there are n * n pairs, and most transactions are twins.)
 
 Shadow state: `log` (place 0 is none), `transactions` (0 is none: unary), both made compact when full; `locations` and
 `threads` by number; `ended`, the transactions that ended, without those that a later one surrounds: both begins and
@@ -51,6 +54,7 @@ from atomsan.trace._hashing cimport NOT_FOUND, Map, found, free_map, put
 from atomsan.trace._memory cimport ensure_room, out_of_memory, prefetch
 from atomsan.trace._ops cimport BEGIN, END, WRITE
 from atomsan.trace._sparse cimport Sparse, forget_rows, free_sparse, has_sparse_room
+from atomsan.trace._stopping cimport Work, has_toiled, is_long, look_up
 
 import numpy as np
 
@@ -68,6 +72,9 @@ cdef enum:
     MOST_SHAPES = 1 << 18
     MOST_SHAPE_KINDS = 1 << 22
     OFTEN = 1000
+    MOST_TWIN = 64                  # accesses of a transaction, and threads that are not only counted
+    MOST_BETWEEN = 256              # log entries from an access to that of the twin, all together
+    SHARED = 0xFFFFFFFF             # Location.user
     SHORT = 12                      # up to so many are sorted by insertion
 
 cdef uint64_t NEVER = <uint64_t> -1
@@ -93,6 +100,9 @@ cdef struct TransactionRow:
     uint32_t number
     uint32_t region
     uint32_t moved                  # scratch of `compact`: its new number
+    uint64_t ends                   # when it began: transactions that had ended,
+    uint64_t accessed               # accesses,
+    uint64_t folded                 # and those of them that were folded
     uint8_t is_violating
 
 cdef struct Location:
@@ -101,7 +111,14 @@ cdef struct Location:
     uint32_t most                   # of these, before they are thinned; 0: LONGEST
     uint32_t looked                 # for which transaction it was looked up last
     uint32_t place                  # and as which location of it
+    uint32_t user                   # the only thread with accesses, plus 1; SHARED: there are several
+    uint8_t outcome                 # of the last look: an `Outcome`
     uint8_t part                    # of its object
+
+cdef enum Outcome:
+    ALONE                           # nobody else was there
+    UNWRITTEN                       # all only read
+    INCLUDED
 
 cdef struct Open:
     uint64_t path
@@ -117,6 +134,8 @@ cdef struct ThreadRow:
     uint32_t events
     uint32_t next                   # of its violating transactions, into `violating`
     uint32_t last
+    uint32_t met                    # in which generation of tallies it is counted
+    uint32_t shape                  # and as which shape
 
 cdef struct Ended:
     uint64_t begin
@@ -193,6 +212,16 @@ cdef struct Shape:
     uint64_t uncounted
     uint64_t start                  # of its kinds
     uint32_t length
+    uint32_t tally                  # threads that the latest transaction met in this way, and that were only counted
+    bint is_tallied                 # it is in `tallied`
+
+cdef struct Latest:                 # the transaction that was looked up last
+    TransactionRow row
+    uint32_t looked
+    uint64_t ends                   # when it had ended
+    uint64_t accessed
+    uint64_t epoch
+    bint is_known                   # the tallies are those of it
 
 cdef enum:
     # Key.flags: the operations of a, b, r1 and r2 are bits 0 to 3
@@ -279,8 +308,12 @@ cdef inline size_t before(const Access *items, size_t count, uint64_t event) noe
 
 @cython.final
 cdef class TurnEngine:
-    """Feed it the events of a well-formed trace, with inner regions. `violating` is sorted; None: every transaction."""
+    """Feed it the events of a well-formed trace, with inner regions. `violating` is sorted; None: every transaction.
 
+    `often`: after so many times, what two threads did is only counted.
+    """
+
+    cdef Work work
     cdef Access *log
     cdef size_t log_room
     cdef size_t used                    # the next free place of the log
@@ -329,6 +362,7 @@ cdef class TurnEngine:
     cdef size_t kind_room
     cdef uint32_t kind_count
     cdef uint32_t most_kinds
+    cdef uint32_t often
     cdef Map kind_of                    # hash of a key -> a kind
     cdef uint32_t *changed              # kinds whose example is new since `take_changed`
     cdef size_t changed_room
@@ -341,13 +375,25 @@ cdef class TurnEngine:
     cdef size_t shape_kind_room
     cdef size_t shape_kind_count
     cdef bint is_new_shape              # its kinds are written down
+    cdef Latest latest
+    cdef uint32_t generation            # of the tallies
+    cdef uint32_t *tallied              # shapes
+    cdef size_t tallied_room
+    cdef size_t tallied_count
+    cdef uint32_t singles[MOST_TWIN]    # threads that the latest transaction met, and that were not only counted
+    cdef uint32_t single_count          # more than MOST_TWIN: too many
+    cdef uint64_t end_count             # of transactions
+    cdef uint64_t access_count
+    cdef uint64_t epoch                 # how often something was taken out of the log, or out of a location's list
+    cdef readonly uint64_t twins
 
     cdef readonly uint64_t folded
     cdef readonly uint64_t thinned
     cdef readonly uint64_t dropped
     cdef readonly uint64_t forgotten
 
-    def __cinit__(self, violating=None, *, uint32_t most=100_000):
+    def __cinit__(self, violating=None, *, uint32_t most=100_000, uint32_t often=OFTEN):
+        self.often = often
         self.used = self.begun = 1
         self.most_kinds = most
         self.are_all_violating = violating is None
@@ -377,6 +423,7 @@ cdef class TurnEngine:
         free(self.changed)
         free(self.shapes)
         free(self.shape_kinds)
+        free(self.tallied)
         free_map(&self.kind_of)
         free_map(&self.shape_of)
 
@@ -385,6 +432,7 @@ cdef class TurnEngine:
         cdef const uint32_t[::1] numbers, starts
         cdef size_t t
         cdef ThreadRow *thread
+        self.latest.is_known = False
         self._starts = np.searchsorted(violating[:, 0], np.arange(int(violating[-1, 0]) + 2)).astype(np.uint32)
         self._violating = np.ascontiguousarray(violating[:, 1])
         self.violating_threads = len(self._starts) - 1
@@ -453,6 +501,8 @@ cdef class TurnEngine:
         self.events = first + count
         with nogil:
             for i in range(count):
+                if is_long(&self.work, i):
+                    look_up()
                 if i + AHEAD < count and op[i + AHEAD] <= WRITE:
                     prefetch(&self.locations[target[i + AHEAD]])
                 self.threads[thread[i]].events += 1
@@ -479,13 +529,13 @@ cdef class TurnEngine:
                 self.threads[i].next, self.threads[i].last = starts[i], starts[i + 1]
         return 0
 
-    def finish(self):
-        """A trace that ends inside regions is treated as if they ended there."""
+    def finish(self, bint is_whole=True):
+        """A trace that ends inside regions is treated as if they ended there. If it is not the whole trace, they do not."""
         cdef size_t t
         cdef uint32_t i
         cdef uint64_t k
         with nogil:
-            for t in range(self.thread_room):
+            for t in range(self.thread_room if is_whole else 0):
                 if self.threads[t].depth:
                     self.threads[t].depth = 1
                     self.end(self.events, <uint32_t> t)
@@ -510,6 +560,7 @@ cdef class TurnEngine:
             self.begun += 1
             row.begin, row.end = event, NEVER
             row.thread, row.number, row.region = t, thread.number, region
+            row.ends, row.accessed, row.folded = self.end_count, self.access_count, self.folded
             row.is_violating = self.is_violating(thread)
             self.running += 1
         ensure_room(<void **> &thread.open, &thread.room, thread.depth + 1, sizeof(Open))
@@ -532,10 +583,13 @@ cdef class TurnEngine:
             thread.depth = 0
             row.end = event
             if row.is_violating or self.last_violating > row.begin:
-                self.look(thread, row)
+                if not self.look_as_twin(thread, row):
+                    self.look(thread, row)
             if row.is_violating:
                 self.last_violating = event
             self.add_ended(row)
+            self.end_count += 1
+            self.remember(row)
             thread.transaction = 0
             self.running -= 1
         return 0
@@ -545,6 +599,9 @@ cdef class TurnEngine:
         cdef Location *location = &self.locations[x]
         cdef Access new
         cdef Access *newest
+        self.access_count += 1
+        if location.user != t + 1:
+            location.user = SHARED if location.user else t + 1
         new.event, new.own, new.op, new.is_dead = event, thread.events, op, False
         if self.used >= self.log_room:
             self.make_room()
@@ -632,6 +689,7 @@ cdef class TurnEngine:
         """Keep the accesses from an event on that stand after a place of the log, and their transactions."""
         cdef size_t i, used = 1
         cdef Access *kept
+        self.epoch += 1
         cdef TransactionRow *row
         for i in range(1, self.begun):
             self.transactions[i].moved = self.transactions[i].end == NEVER
@@ -687,6 +745,7 @@ cdef class TurnEngine:
         cdef uint32_t at = location.newest
         cdef uint32_t *link = &location.newest
         cdef uint32_t count = 0
+        self.epoch += 1
         while at and self.log[at].event >= horizon:
             link = &self.log[at].earlier
             at = link[0]
@@ -735,6 +794,7 @@ cdef class TurnEngine:
         """List the turns of a transaction that ends, and the two turns of others that ended while it ran."""
         cdef size_t i, start = 0
         cdef uint64_t hashed
+        self.clear_tallies()
         self.collect(thread, row)
         if not self.remote_count:
             return 0
@@ -747,6 +807,9 @@ cdef class TurnEngine:
             if i == self.remote_count or self.remote[i].thread != self.remote[start].thread:
                 self.meet(row, &self.remote[start], i - start, hashed)
                 start = i
+                self.work.done += 64
+                if has_toiled(&self.work):
+                    look_up()
         return 0
 
     cdef int collect(self, const ThreadRow *thread, const TransactionRow *row) except -1 nogil:
@@ -765,7 +828,7 @@ cdef class TurnEngine:
         return 0
 
     cdef int collect_at(
-        self, const Location *location, const TransactionRow *row, uint32_t transaction, uint64_t horizon
+        self, Location *location, const TransactionRow *row, uint32_t transaction, uint64_t horizon
     ) except -1 nogil:
         cdef uint32_t at = location.newest
         cdef size_t local = self.local_count, remote = self.remote_count
@@ -783,9 +846,11 @@ cdef class TurnEngine:
                 self.remote[remote] = access[0]
                 remote += 1
             at = access.earlier
+        location.outcome = UNWRITTEN if not is_written else ALONE
         if remote == self.remote_count or not is_written:
             return 0
         self.local_count, self.remote_count = local, remote
+        location.outcome = INCLUDED
         return 1
 
     cdef inline bint is_over(self, uint32_t transaction, const TransactionRow *row) noexcept nogil:
@@ -849,13 +914,199 @@ cdef class TurnEngine:
         if s != NOT_FOUND:
             shape = &self.shapes[s]
             shape.seen += 1
-            if shape.seen > OFTEN or (shape.seen > 1 and shape.length == 0):
+            if shape.seen > self.often or (shape.seen > 1 and shape.length == 0):
                 shape.uncounted += 1
+                self.tally(others.thread, s)
                 return 0
+        if self.single_count < MOST_TWIN:
+            self.singles[self.single_count] = others.thread
+        self.single_count += self.single_count <= MOST_TWIN
         self.list_turns(row, others, count)
         if self.is_new_shape:
             self.shapes[s].length = <uint32_t> (self.shape_kind_count - self.shapes[s].start)
         return 0
+
+    # ---- twins
+
+    cdef void clear_tallies(self) noexcept nogil:
+        cdef size_t i
+        for i in range(self.tallied_count):
+            self.shapes[self.tallied[i]].tally = 0
+            self.shapes[self.tallied[i]].is_tallied = False
+        self.tallied_count = self.single_count = 0
+        self.generation += 1
+
+    cdef int tally(self, uint32_t thread, uint32_t s) except -1 nogil:
+        """The latest transaction met a thread in this way, and that was only counted."""
+        self.threads[thread].met, self.threads[thread].shape = self.generation, s
+        self.shapes[s].tally += 1
+        if not self.shapes[s].is_tallied:
+            self.shapes[s].is_tallied = True
+            ensure_room(<void **> &self.tallied, &self.tallied_room, self.tallied_count + 1, sizeof(uint32_t))
+            self.tallied[self.tallied_count] = s
+            self.tallied_count += 1
+        return 0
+
+    cdef inline void remember(self, const TransactionRow *row) noexcept nogil:
+        """The one that has just been looked up, if it was one, is the latest."""
+        self.latest.is_known = self.latest.looked != self.looked
+        if self.latest.is_known:
+            self.latest.row = row[0]
+            self.latest.looked, self.latest.epoch = self.looked, self.epoch
+            self.latest.ends, self.latest.accessed = self.end_count, self.access_count
+
+    cdef bint look_as_twin(self, const ThreadRow *thread, const TransactionRow *row) except -1 nogil:
+        """If it is a twin of the latest: count what that one met, and look only at that one and at what is rare."""
+        cdef uint32_t own[MOST_TWIN]
+        cdef uint32_t theirs[MOST_TWIN]
+        cdef uint32_t again[MOST_TWIN + 1]
+        cdef uint32_t i, count, singles = self.single_count
+        cdef size_t k
+        cdef const TransactionRow *twin = &self.latest.row
+        if not self.latest.is_known or singles > MOST_TWIN or not self.is_alike(row, twin):
+            return False
+        count = self.accesses_of(thread, row, own)
+        if count > MOST_TWIN or count != self.accesses_of(&self.threads[twin.thread], twin, theirs):
+            return False
+        if self.comes_between(row, twin, own, theirs, count):
+            return False
+        for i in range(count):
+            if not self.correspond(own, theirs, i, count):
+                return False
+        self.twins += 1
+        again[0] = twin.thread
+        for i in range(singles):
+            again[i + 1] = self.singles[i] if self.singles[i] != row.thread else twin.thread
+        if self.threads[row.thread].met == self.generation:
+            self.shapes[self.threads[row.thread].shape].tally -= 1
+        for k in range(self.tallied_count):
+            self.shapes[self.tallied[k]].seen += self.shapes[self.tallied[k]].tally
+            self.shapes[self.tallied[k]].uncounted += self.shapes[self.tallied[k]].tally
+        self.single_count = 0
+        self.meet_again(row, own, count, again, singles + 1)
+        return True
+
+    cdef inline bint is_alike(self, const TransactionRow *row, const TransactionRow *twin) noexcept nogil:
+        """Whether no other transaction ended between the begins, or between the ends, and nothing else is in the way."""
+        return (
+            row.is_violating == twin.is_violating
+            and row.thread != twin.thread
+            and row.ends == twin.ends
+            and self.end_count == self.latest.ends
+            and self.epoch == self.latest.epoch
+            and self.folded == row.folded
+            and self.folded == twin.folded
+        )
+
+    cdef uint32_t accesses_of(self, const ThreadRow *thread, const TransactionRow *row, uint32_t *found) noexcept nogil:
+        """The accesses of a transaction that runs or ended lately, the newest first; if there are too many, that."""
+        cdef uint32_t at = thread.newest, count = 0
+        while at and self.log[at].event >= row.begin:
+            if self.log[at].event <= row.end:
+                if count == MOST_TWIN:
+                    return MOST_TWIN + 1
+                found[count] = at
+                count += 1
+            at = self.log[at].before
+        return count
+
+    cdef bint comes_between(
+        self, const TransactionRow *row, const TransactionRow *twin, const uint32_t *own, const uint32_t *theirs,
+        uint32_t count,
+    ) noexcept nogil:
+        """Whether others accessed something between the two begins, or since the twin's end, or between accesses."""
+        cdef const uint32_t *earlier = own if row.begin < twin.begin else theirs
+        cdef uint64_t later = max(row.begin, twin.begin), since = 0, passed = 0
+        cdef uint32_t i, at
+        for i in range(count):
+            passed += self.log[earlier[i]].event < later
+            since += self.log[own[i]].event > twin.end
+        if max(row.accessed, twin.accessed) - min(row.accessed, twin.accessed) != passed:
+            return True
+        if self.access_count - self.latest.accessed != since:
+            return True
+        passed = 0
+        for i in range(count):
+            for at in range(min(own[i], theirs[i]) + 1, max(own[i], theirs[i])):
+                passed += 1
+                if passed > MOST_BETWEEN or (
+                    self.log[at].thread != row.thread and self.log[at].thread != twin.thread
+                ):
+                    return True
+        return False
+
+    cdef bint correspond(
+        self, const uint32_t *own, const uint32_t *theirs, uint32_t i, uint32_t count
+    ) noexcept nogil:
+        """Whether two accesses are the same but for their threads."""
+        cdef const Access *one = &self.log[own[i]]
+        cdef const Access *other = &self.log[theirs[i]]
+        cdef const Location *location = &self.locations[one.location]
+        cdef uint32_t k
+        if one.op != other.op or one.site != other.site or one.path != other.path:
+            return False
+        for k in range(count):
+            if (self.log[own[k]].event < one.inner) != (self.log[theirs[k]].event < other.inner):
+                return False
+        if one.location != other.location:
+            return location.user != SHARED and self.locations[other.location].user != SHARED
+        if location.looked != self.latest.looked:
+            return False
+        return location.outcome == INCLUDED or (location.outcome == UNWRITTEN and one.op != WRITE)
+
+    cdef int meet_again(
+        self, const TransactionRow *row, const uint32_t *own, uint32_t count, const uint32_t *threads, uint32_t others
+    ) except -1 nogil:
+        """The twin that ended before, and the threads that it did not only count. One can be there twice."""
+        cdef uint32_t i, places = 0
+        cdef uint64_t hashed
+        cdef Location *location
+        self.looked += 1
+        self.local_count = 0
+        ensure_room(<void **> &self.local, &self.local_room, count, sizeof(Access))
+        for i in range(count):
+            location = &self.locations[self.log[own[i]].location]
+            if location.user != SHARED:
+                continue
+            if location.looked != self.looked:
+                location.looked, location.place = self.looked, places
+                places += location.outcome == INCLUDED
+            if location.outcome == INCLUDED:
+                self.local[self.local_count] = self.log[own[i]]
+                self.local_count += 1
+        sort(self.local, self.local_count, by_event)
+        hashed = self.hash_of_local(row)
+        self.make_runs(&self.own_runs, self.local, self.local_count, True)
+        self.own_plain.count = 0
+        for i in range(others):
+            if i and threads[i] == threads[0]:
+                continue
+            self.collect_thread(row, threads[i])
+            if self.remote_count:
+                self.meet(row, self.remote, self.remote_count, hashed)
+        return 0
+
+    cdef int collect_thread(self, const TransactionRow *row, uint32_t t) except -1 nogil:
+        """As `collect`, of one other thread, in order."""
+        cdef uint32_t at = self.threads[t].newest
+        cdef uint64_t horizon = self.horizon(row.begin)
+        cdef const Access *access
+        self.remote_count = 0
+        while at and self.log[at].event >= horizon:
+            access = &self.log[at]
+            at = access.before
+            if access.is_dead or self.locations[access.location].looked != self.looked:
+                continue
+            if self.locations[access.location].outcome != INCLUDED:
+                continue
+            if access.event > row.begin or self.is_over(access.transaction, row):
+                ensure_room(<void **> &self.remote, &self.remote_room, self.remote_count + 1, sizeof(Access))
+                self.remote[self.remote_count] = access[0]
+                self.remote_count += 1
+        sort(self.remote, self.remote_count, by_event)
+        return 0
+
+    # ---- turns with one other thread
 
     cdef int list_turns(self, const TransactionRow *row, Access *others, size_t count) except -1 nogil:
         cdef size_t i, start = 0, early = before(others, count, row.begin)

@@ -49,6 +49,7 @@ from atomsan.trace._memory cimport ensure_room, has_room, out_of_memory, prefetc
 from atomsan.trace._ops cimport ACQUIRE, BEGIN, END, FORK, INNER, JOIN, NOTHING, POST, READ, RELEASE, TAKE, WRITE
 from atomsan.trace._pools cimport Pool, give_slot, take_slot
 from atomsan.trace._sparse cimport Sparse, forget_rows, free_sparse, has_sparse_room
+from atomsan.trace._stopping cimport Work, has_toiled, is_long, look_up
 
 import numpy as np
 
@@ -148,6 +149,7 @@ cdef int by_label(const void *a, const void *b) noexcept nogil:
 
 
 cdef class Velodrome:
+    cdef Work work
     cdef Thread *threads
     cdef Location *locations         # those of `location_rows`
     cdef Sparse location_rows
@@ -259,6 +261,8 @@ cdef class Velodrome:
         cdef const uint32_t *sites = &site[0]
         with nogil:
             for i in range(count):
+                if is_long(&self.work, i) or has_toiled(&self.work):
+                    look_up()
                 if i + AHEAD < count and ops[i + AHEAD] <= WRITE:
                     prefetch(&self.locations[self.bucket(targets[i + AHEAD])])
                 o = ops[i]
@@ -796,6 +800,7 @@ cdef class Velodrome:
             cyclic |= self.visit(self.nodes[n].open, u, &count)
             cyclic |= self.visit(self.nodes[n].settled, u, &count)
         self.visited += done
+        self.work.done += 32 * (done + 1)
         if cyclic and not self.contract:
             return True
         for done in range(count):

@@ -11,13 +11,19 @@ Departures, and why:
   RegionTrack's vector clocks. But once M_w(u) holds the *event* at which thread u came to know the active transaction
   of w, and not the transaction of that event, the test is M_w(u) <= e_a, one comparison of event numbers: what a thread
   knows, it keeps knowing. So there are no clocks, and RegionTrack is Davida that does not write down who told whom.
-- M is kept by the thread that knows (a row a thread), not by the tree: a dependency u -> v then asks "what does u know
-  that v does not", which is an AND of bit masks, in place of a question to every tree (algorithm 1, line 14).
+- M is kept by the thread that knows, not by the tree: a dependency u -> v then asks "what does u know that v does
+  not", which is an AND of bit masks, in place of a question to every tree (algorithm 1, line 14). What a thread learns
+  by one dependency is one entry of its log, however many transactions that are: with n open ones there are up to n * n
+  nodes in the trees, and what is kept of a node is one bit.
+- An end is not told to those who know the transaction: it is taken out of the set of active ones, which every question
+  is put through. Numbers of active transactions are given out in rounds, and between rounds all forget those that ended.
 - Trees grow at events: e_p of an edge (line 19) is the stamp in M, so `isIncreasing` is exact. The paper's shortcut by
   transactions (algorithm 2, line 6) is not needed.
 - Dependencies: those of section III.B, and fork, join and hand-overs (docs/papers.md, what one violation is). `was
   read` is cleared by a write: the public code forgets that.
 - Only regular transactions have trees: nothing violates a unary one.
+- A path is walked for the steps of a witness, and to count the transactions on it. Long walks are not counted any more
+  once they have come past MOST_WALKED entries (with n open transactions, each of n violations can have a path of n).
 - Of witnesses that look the same (region, target of e_b, sites of the two local accesses) the first is kept whole,
   with a count. When `limit` groups are full, the target no longer tells them apart; a witness that finds no group after
   twice as many is counted in `dropped`.
@@ -25,30 +31,36 @@ Departures, and why:
 Shadow state (the paper's symbol, who owns it, what holds):
 
   threads[s]        one for each live thread; s is its slot. Slot 0 is nobody and never knows anything.
-    .known          {v : M_v(s) is defined}, in chunks of 64 active transactions, ascending; no chunk is empty.
-      .since[v]     M_v(s): the event at which s came to know v's begin. At most s's last event.
-      .node[v]      where s stands in HBT_v. Witnesses only.
-    .active         delta_s, as number in `actives` plus 1; 0 outside regions. Then s knows it, since its begin.
-    .oldest         the least of `since`: its accesses before are void, for all transactions it knew then have ended.
-                    Void accesses tell nobody anything, so they are dropped where they are in the way. (An order that is
-                    seen for it, or not, would tell as little: a read knows all that the write before it knew, a take
-                    all that the posts before it knew, so these are void too.)
-    .knows          how many v it knows. A joined thread's slot is used again when this is 0: then none of its accesses
-                    can say anything of a transaction that is active now, and `since` of the slot's next owner
-                    is later than all of them.
+    .active         delta_s, as number in `actives` plus 1; 0 outside regions. Then s knows it, since `.begin`.
+    .log            what s came to know of others, in the order it came to know it. An active transaction is in one entry
+                    at most. An entry of which all have ended is dropped between rounds, or at an end of s's own.
+      .event        M_v(s) for each v of the entry: the event at which s came to know v's begin. At most s's last event.
+      .who          {v}: a set of active transactions, and of some that have ended.
+      .edge         the dependency by which they came: its source was told of each before. Witnesses only.
+      .site         where the paths from their roots begin, or SEVERAL. Witnesses only.
+    .known          all that is in the log.
+    .link           in the list of those whose log is not empty.
+    .oldest         at most the least M_v(s) of an active v: its accesses before are void, for all transactions it knew
+                    then have ended. Void accesses tell nobody anything, so they are dropped where they are in the way.
+                    (An order that is seen for it, or not, would tell as little: a read knows all that the write before
+                    it knew, a take all that the posts before it knew, so these are void too.)
+    .joined         its slot is used again when it knows nothing: then none of its accesses can say anything of a
+                    transaction that is active now, and what the slot's next owner comes to know is later than them all.
     .forked         the fork that made it; looked at once, at its first event.
     .last .shown    its last event, and its last one but for begins and ends of inner regions: e_a of a join.
-  actives[v]        delta of some thread: `begin` makes it, `end` clears it from everybody who knows it.
-    .knowers        the threads in HBT_v, in the order they came; the root first.
-    .edges          by knower: the dependency by which it came, and the parent that told it, which came before.
+  alive             {v : v is active}, in `words` words.
+  actives[v]        delta of some thread: `begin` makes it, `end` takes it out of `alive`.
+    .knowers        how many came to know it, as long as `counting` is on.
     .seen           the hashes of the transaction sequences of its witnesses, so that distinct ones can be counted: a
                     sequence names the violating transaction, so no other one can have the same. At most MOST_SEEN.
+  reserved, cursor  numbers are given out in rounds: the cursor goes through those that were not active when the round
+                    began, so none is given out twice in a round. When it begins, all that are not active are in no log.
   locations[x]      .write is the last write; .read and the row .reads hold each thread's last read since then, but for
                     void ones. No thread is in both.
   releases[l]       the last release.
   handovers[h]      each thread's last post and last take, but for void ones.
 
-Who owns it: the engine, all of it. Rows and chunks that are free wait in lists by size.
+Who owns it: the engine, all of it. Rows, logs and sets that are free wait in lists by size.
 """
 
 cimport cython
@@ -57,10 +69,24 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
 from atomsan.trace._hashing cimport NOT_FOUND, Map, found, free_map, put
-from atomsan.trace._memory cimport ensure_room, out_of_memory
+from atomsan.trace._links cimport Link, put_first, take_out
+from atomsan.trace._memory cimport ensure_room, grown, out_of_memory
 from atomsan.trace._ops cimport ACQUIRE, BEGIN, END, FORK, INNER, JOIN, NOTHING, POST, READ, RELEASE, TAKE, WRITE
 from atomsan.trace._pools cimport NO_SLOT, Blocks, Pool, free_blocks, give_block, give_slot, take_block, take_slot
+from atomsan.trace._spans cimport (
+    Span,
+    drop_words,
+    free_span,
+    has_any_of,
+    is_in,
+    keep_only,
+    keep_words,
+    unite,
+    words_meet,
+    words_of,
+)
 from atomsan.trace._sparse cimport Sparse, forget_rows, free_sparse, has_sparse_room
+from atomsan.trace._stopping cimport Work, has_toiled, is_long, look_up
 
 import numpy as np
 
@@ -89,6 +115,7 @@ cdef enum:
     WRITE_READ, READ_WRITE, WRITE_WRITE, BY_LOCK, BY_FORK, BY_JOIN, BY_HAND_OVER, PROGRAM_ORDER
 
 cdef uint64_t NEVER = <uint64_t> -1
+cdef uint64_t SEVERAL = <uint64_t> 1 << 32      # in place of a site
 
 cdef enum:
     NOBODY = 0
@@ -97,7 +124,11 @@ cdef enum:
     AHEAD = 16                  # so many events ahead a location is fetched
     CACHED_ROWS = 1024          # so many rows stay in the cache
     MOST_SEEN = 1 << 20         # more sequences of one transaction are not told apart
-    KEPT_NODES = 1024           # a tree that grew beyond is given back when its root ends
+    MOST_COUNTED = 128          # with more active transactions the edges of trees are not counted any more
+    LONG_WALK = 64              # entries on a path
+    MOST_WALKED = 1 << 22       # entries on long paths that are passed only to count them
+    MOST_STEPS = 1 << 19        # of all witnesses, before targets do not tell them apart any more
+    MOST_SITES = 8              # so many sites of one dependency have entries of their own
 
 
 cdef struct Access:
@@ -129,50 +160,48 @@ cdef struct HandOver:
     Row takes
     uint64_t last               # post
 
-cdef struct Chunk:
-    Chunk *next
-    uint64_t mask
-    uint64_t since[64]
-    uint32_t node[64]
-    uint32_t word               # it is about the active transactions 64 * word ...
+cdef struct TreeEdge:
+    Access source
+    Access sink
+    uint32_t source_target
+    uint32_t sink_target
+    uint8_t source_op
+    uint8_t sink_op
+    uint8_t kind
+
+cdef struct Learned:
+    uint64_t event
+    Span who
+    TreeEdge edge
+    uint64_t site
 
 cdef struct Thread:
     uint32_t begun              # transactions so far
     uint32_t active
-    Chunk *known
     uint64_t oldest
+    uint64_t begin              # of the active one
+    Learned *log
+    uint32_t log_count
+    uint32_t log_bits           # there is room for `1 << log_bits` entries, if `log` is not NULL
+    Span known
     uint64_t last
     uint64_t shown
     Access forked
     uint32_t symbol
     uint32_t number             # of the active one, or 0
     uint32_t region             # of the active one, or NO_REGION
-    uint32_t knows
     uint32_t shown_target       # of `shown`, if that is in an earlier batch
     uint32_t shown_site
     uint32_t shown_region
+    Link link
     uint8_t shown_op
     uint8_t joined
-
-cdef struct TreeEdge:
-    Access source
-    Access sink
-    uint32_t source_target
-    uint32_t sink_target
-    uint32_t parent
-    uint8_t source_op
-    uint8_t sink_op
-    uint8_t kind
 
 cdef struct Active:
     uint32_t slot
     uint32_t number
     uint32_t region
-    uint32_t count              # of knowers
-    uint32_t *knowers
-    size_t knower_room
-    TreeEdge *edges
-    size_t edge_room
+    uint32_t knowers
     Hashes seen
     uint8_t violating
 
@@ -240,8 +269,14 @@ cdef class ViolationEngine:
     cdef uint32_t *slot_of              # by thread: its slot; 0 if it has none (yet, or any more)
     cdef size_t symbol_capacity
 
-    cdef Active *actives
-    cdef Pool active_pool
+    cdef Active *actives                # 64 * words
+    cdef uint64_t *alive
+    cdef uint64_t *reserved             # what was alive when this round began
+    cdef uint32_t words
+    cdef uint32_t alive_count
+    cdef uint32_t cursor
+    cdef uint32_t learners              # the head of the list of threads whose log is not empty
+    cdef uint64_t *news                 # scratch: a set, as words
 
     cdef Location *locations            # those of `location_rows`: each is one cache line
     cdef Sparse location_rows
@@ -249,13 +284,15 @@ cdef class ViolationEngine:
     cdef size_t lock_capacity
     cdef HandOver *handovers
     cdef size_t handover_capacity
-    cdef Chunk *free_chunks             # no pool's: they need not be zero
     cdef Blocks blocks                  # of the entries of rows
+    cdef Blocks logs
+    cdef Blocks sets
     cdef uint64_t rows                  # that have entries
 
     cdef bint witnessing
     cdef bint stop_at_first
     cdef bint stopped
+    cdef Work work
     cdef uint32_t limit
     cdef size_t pair_limit
     cdef uint64_t batch_first           # of the batch at hand, for events that `Thread.shown` points to
@@ -278,7 +315,7 @@ cdef class ViolationEngine:
     cdef size_t step_count
     cdef Map fine                       # hash of a key -> a group
     cdef Map coarse                     # hash of a key without target -> a group
-    cdef uint32_t *path                 # scratch: nodes from e_a's to the root
+    cdef const Learned **path           # scratch: entries from e_a's thread to the root's
     cdef size_t path_capacity
 
     cdef readonly uint64_t violations
@@ -287,6 +324,8 @@ cdef class ViolationEngine:
     cdef readonly uint64_t kept         # of these: in some tree
     cdef readonly uint64_t visited      # transactions, in walks from e_a to the root
     cdef readonly uint64_t distinct     # sequences of transactions
+    cdef uint64_t walked                # entries on long walks
+    cdef bint counting                  # the edges of trees: see MOST_COUNTED
     cdef readonly uint64_t forest       # edges of all trees now
     cdef readonly uint64_t largest_forest
     cdef readonly uint64_t dropped      # witnesses that found no group
@@ -297,24 +336,26 @@ cdef class ViolationEngine:
         self.stop_at_first = first
         self.limit = min(limit, 1 << 24)
         self.pair_limit = pairs
+        self.counting = witnesses
+        self.widen()
         self.thread_pool.used = NOBODY + 1
         ensure_room(<void **> &self.threads, &self.thread_pool.room, self.thread_pool.used, sizeof(Thread))
 
     def __dealloc__(self):
         cdef size_t i
-        for i in range(self.thread_pool.used):
-            free_chunk_list(self.threads[i].known)
-        free_chunk_list(self.free_chunks)
-        for i in range(self.active_pool.used):
-            free(self.actives[i].knowers)
-            free(self.actives[i].edges)
+        for i in range(64 * self.words):
             free(self.actives[i].seen.entries)
         free_blocks(&self.blocks)
+        free_blocks(&self.logs)
+        free_blocks(&self.sets)
         free_map(&self.fine)
         free_map(&self.coarse)
         free(self.threads)
         free(self.slot_of)
         free(self.actives)
+        free(self.alive)
+        free(self.reserved)
+        free(self.news)
         free_sparse(&self.location_rows)
         free(self.releases)
         free(self.handovers)
@@ -376,6 +417,8 @@ cdef class ViolationEngine:
         cdef Location *x
         cdef Here here
         for i in range(count):
+            if is_long(&self.work, i):
+                look_up()
             if i + AHEAD < count:
                 # whatever the target is: to fetch a wrong address does no harm, to mispredict a branch does
                 atomsan_prefetch(&self.locations[target[i + AHEAD]])
@@ -502,7 +545,9 @@ cdef class ViolationEngine:
             last.slot = s
             self.depend(&last, BY_JOIN, here)
         self.threads[s].joined = True
-        if self.threads[s].knows == 0:
+        if not self.threads[s].active and not self.knows_others(&self.threads[s]):
+            if self.threads[s].log_count:
+                self.clear_log(s)
             self.drop_slot(s)
         return 0
 
@@ -544,142 +589,263 @@ cdef class ViolationEngine:
 
     cdef int tell(self, const Access *a, uint8_t kind, const Here *here) except -1 nogil:
         """Thread v of e_b comes to know what thread u of e_a knew at e_a; a violation if that is v's own begin."""
+        cdef Thread *u = &self.threads[a.slot]
         cdef Thread *v = &self.threads[here.access.slot]
-        cdef Chunk *theirs = self.threads[a.slot].known
-        cdef Chunk **mine = &v.known
-        cdef uint64_t new
-        cdef uint32_t own = v.active - 1
-        cdef int bit
-        cdef bint keeps = False
-        while theirs != NULL:
-            while mine[0] != NULL and mine[0].word < theirs.word:
-                mine = &mine[0].next
-            new = theirs.mask
-            if mine[0] != NULL and mine[0].word == theirs.word:
-                new &= ~mine[0].mask
-            while new:
-                bit = atomsan_lowest(new)
-                new &= new - 1
-                if theirs.since[bit] <= a.event:
-                    if mine[0] == NULL or mine[0].word != theirs.word:
-                        self.insert_chunk(mine, theirs.word)
-                    self.learn(mine[0], bit, theirs.node[bit], a, kind, here)
-                    keeps = True
-            if v.active and own >> 6 == theirs.word:
-                bit = own & 63
-                if theirs.mask >> bit & 1 and theirs.since[bit] <= a.event:
-                    self.violation(&self.actives[own], theirs.node[bit], a, kind, here)
-            theirs = theirs.next
-        self.kept += keeps
+        cdef uint32_t i, before = v.log_count
+        cdef const Learned *entry
+        if has_toiled(&self.work):
+            look_up()
+        if u.log_count and self.may_have_news(u, v):
+            for i in range(u.log_count):
+                if u.log[i].event > a.event:
+                    break
+                self.learn(v, &u.log[i], before, a, kind, here)
+        if u.active and u.begin <= a.event and not is_in(&v.known, u.active - 1):
+            self.learn_of(v, u.active - 1, before, a, kind, here)
+        self.kept += v.log_count > before
+        if v.active and u.log_count and is_in(&u.known, v.active - 1):
+            entry = entry_of(u, v.active - 1)
+            if entry.event <= a.event:
+                self.violation(v.active - 1, entry, a, kind, here)
         return 0
+
+    cdef inline bint may_have_news(self, const Thread *u, const Thread *v) noexcept nogil:
+        """Quick: False if u knows of no active transaction that v does not know of."""
+        cdef const uint64_t *alive = self.alive + u.known.first
+        if u.known.count > 1:
+            return words_meet(u.known.many, alive, u.known.count)
+        if u.known.first == v.known.first and v.known.count == 1:
+            return (u.known.one & alive[0] & ~v.known.one) != 0
+        return (u.known.one & alive[0]) != 0
 
     cdef int learn(
-        self, Chunk *mine, int bit, uint32_t parent, const Access *a, uint8_t kind, const Here *here
+        self, Thread *v, const Learned *theirs, uint32_t before, const Access *a, uint8_t kind, const Here *here
     ) except -1 nogil:
-        """Thread of e_b becomes a child of e_a's in the tree of one active transaction."""
-        cdef Active *root = &self.actives[64 * mine.word + bit]
-        cdef uint32_t node = self.new_node(root, here.access.slot)
-        mine.mask |= <uint64_t> 1 << bit
-        mine.since[bit] = here.access.event
-        mine.node[bit] = node
-        self.now_knows(&self.threads[here.access.slot], here.access.event)
-        if self.witnessing:
-            self.describe(&root.edges[node], a, kind, here)
-            root.edges[node].parent = parent
-            self.forest += 1
-            if self.forest > self.largest_forest:
-                self.largest_forest = self.forest
+        """All of an entry of u's log that v does not know. `before`: the entries of v's own before this dependency."""
+        cdef uint64_t *news = self.news
+        cdef uint32_t first = theirs.who.first, count = theirs.who.count, own, low, high
+        self.work.done += 8 + count
+        memcpy(news, words_of(&theirs.who), 8 * <size_t> count)
+        if not keep_words(news, self.alive + first, count):
+            return 0
+        low = max(first, v.known.first)
+        high = min(first + count, v.known.first + v.known.count)
+        if low < high:
+            drop_words(news + (low - first), words_of(&v.known) + (low - v.known.first), high - low)
+        own = v.active - 1
+        if v.active and (own >> 6) - first < count:
+            news[(own >> 6) - first] &= ~(<uint64_t> 1 << (own & 63))
+        while count and news[count - 1] == 0:
+            count -= 1
+        while count and news[0] == 0:
+            news += 1
+            first += 1
+            count -= 1
+        if count:
+            self.add(v, first, count, news, theirs.site, before, a, kind, here)
         return 0
 
-    cdef int begin(self, Here *here) except -1 nogil:
-        cdef uint32_t s = here.access.slot, a
-        cdef Chunk **chunk
-        cdef Active *active
-        a = take_slot(&self.active_pool, <void **> &self.actives, sizeof(Active))
-        if a == NO_SLOT:
-            out_of_memory()
-        active = &self.actives[a]
+    cdef int learn_of(
+        self, Thread *v, uint32_t active, uint32_t before, const Access *a, uint8_t kind, const Here *here
+    ) except -1 nogil:
+        """Of the active transaction of u itself: its tree gets a path that begins here."""
+        cdef uint64_t bit = <uint64_t> 1 << (active & 63)
+        cdef TreeEdge edge
+        cdef uint32_t site = a.site
+        if kind == BY_JOIN and self.witnessing:
+            self.describe(&edge, a, kind, here)
+            site = edge.source.site
+        return self.add(v, active >> 6, 1, &bit, site, before, a, kind, here)
+
+    cdef int add(
+        self, Thread *v, uint32_t first, uint32_t count, const uint64_t *news, uint64_t site, uint32_t before,
+        const Access *a, uint8_t kind, const Here *here,
+    ) except -1 nogil:
+        """To v's log: one entry for each site that paths begin at, of this dependency. What is left is of several."""
+        cdef uint32_t i = before
+        cdef Learned *entry
+        while i < v.log_count and self.witnessing and v.log[i].site != site:
+            i += 1
+            if i == before + MOST_SITES:
+                site = SEVERAL
+        if i == v.log_count:
+            entry = self.new_entry(here.access.slot, here.access.event)
+            entry.site = site
+            if self.witnessing:
+                self.describe(&entry.edge, a, kind, here)
+        entry = &v.log[i]
+        unite(&entry.who, &self.sets, first, count, news)
+        unite(&v.known, &self.sets, first, count, news)
+        if self.counting:
+            self.count_edges(first, count, news)
+        return 0
+
+    cdef Learned *new_entry(self, uint32_t s, uint64_t event) except NULL nogil:
         cdef Thread *t = &self.threads[s]
+        cdef void *log
+        if t.log_count == 0:
+            put_first(&self.threads[0].link, sizeof(Thread), &self.learners, s)
+            t.oldest = min(t.oldest, event)
+        if t.log == NULL or t.log_count == <uint32_t> 1 << t.log_bits:
+            log = take_block(&self.logs, t.log_bits + (t.log != NULL), sizeof(Learned))
+            if log == NULL:
+                out_of_memory()
+            if t.log != NULL:
+                memcpy(log, t.log, t.log_count * sizeof(Learned))
+                give_block(&self.logs, t.log, t.log_bits)
+                t.log_bits += 1
+            t.log = <Learned *> log
+        t.log_count += 1
+        memset(&t.log[t.log_count - 1], 0, sizeof(Learned))
+        t.log[t.log_count - 1].event = event
+        return &t.log[t.log_count - 1]
+
+    cdef int clear_log(self, uint32_t s) except -1 nogil:
+        cdef Thread *t = &self.threads[s]
+        cdef uint32_t i
+        for i in range(t.log_count):
+            free_span(&t.log[i].who, &self.sets)
+        free_span(&t.known, &self.sets)
+        give_block(&self.logs, t.log, t.log_bits)
+        take_out(&self.threads[0].link, sizeof(Thread), &self.learners, s)
+        t.log = NULL
+        t.log_count = t.log_bits = 0
+        return 0
+
+    cdef inline bint knows_others(self, const Thread *t) noexcept nogil:
+        """Whether it knows an active transaction of another thread."""
+        return t.log_count != 0 and has_any_of(&t.known, self.alive)
+
+    cdef int count_edges(self, uint32_t first, uint32_t count, const uint64_t *news) noexcept nogil:
+        cdef uint32_t k
+        cdef uint64_t left
+        for k in range(count):
+            left = news[k]
+            while left:
+                self.actives[64 * (first + k) + atomsan_lowest(left)].knowers += 1
+                self.forest += 1
+                left &= left - 1
+        self.largest_forest = max(self.largest_forest, self.forest)
+        return 0
+
+    # ---- active transactions
+
+    cdef int begin(self, Here *here) except -1 nogil:
+        cdef uint32_t a = self.next_active()
+        cdef Active *active = &self.actives[a]
+        cdef Thread *t = &self.threads[here.access.slot]
         t.begun += 1
         t.active = a + 1
+        t.begin = here.access.event
+        t.oldest = min(t.oldest, t.begin)
         t.number = t.begun
         t.region = here.target
-        active.slot = s
+        active.slot = here.access.slot
         active.number = t.number
         active.region = t.region
         active.violating = False
-        self.new_node(active, s)
-        chunk = &t.known
-        while chunk[0] != NULL and chunk[0].word < a >> 6:
-            chunk = &chunk[0].next
-        if chunk[0] == NULL or chunk[0].word != a >> 6:
-            self.insert_chunk(chunk, a >> 6)
-        chunk[0].mask |= <uint64_t> 1 << (a & 63)
-        chunk[0].since[a & 63] = here.access.event
-        chunk[0].node[a & 63] = 0
-        self.now_knows(t, here.access.event)
         here.access.number = t.number
         here.access.region = t.region
         return 0
 
-    cdef int end(self, uint32_t s) except -1 nogil:
-        """Nobody can violate it any more: it is forgotten, and with it its tree."""
+    cdef inline uint32_t next_active(self) except? 0xFFFFFFFF nogil:
+        """The next number of this round."""
+        cdef uint32_t a
+        cdef uint64_t free
+        while True:
+            while self.cursor < 64 * self.words:
+                free = ~self.reserved[self.cursor >> 6] >> (self.cursor & 63)
+                if free:
+                    a = self.cursor + atomsan_lowest(free)
+                    self.cursor = a + 1
+                    self.alive[a >> 6] |= <uint64_t> 1 << (a & 63)
+                    self.alive_count += 1
+                    if self.counting and self.alive_count > MOST_COUNTED:
+                        self.counting = False
+                        self.forest = 0
+                    return a
+                self.cursor = (self.cursor | 63) + 1
+            self.forget_ended()
+
+    cdef int forget_ended(self) except -1 nogil:
+        """Begin a round: all forget the transactions that have ended. A round has as many numbers as are active."""
+        cdef uint32_t s = self.learners, next
+        while s:
+            next = self.threads[s].link.after
+            self.tidy_log(s)
+            s = next
+        if 2 * self.alive_count > 64 * self.words:
+            self.widen()
+        memcpy(self.reserved, self.alive, self.words * sizeof(uint64_t))
+        self.cursor = 0
+        return 0
+
+    cdef int widen(self) except -1 nogil:
+        """Twice as many numbers; at first, 64."""
+        cdef size_t old = self.words, new = max(2 * old, 1)
+        if new > <size_t> 1 << 25:      # a number and 1 must fit into 32 bits
+            out_of_memory()
+        self.alive = <uint64_t *> grown(self.alive, old * sizeof(uint64_t), new * sizeof(uint64_t))
+        self.reserved = <uint64_t *> grown(self.reserved, old * sizeof(uint64_t), new * sizeof(uint64_t))
+        self.news = <uint64_t *> grown(self.news, old * sizeof(uint64_t), new * sizeof(uint64_t))
+        self.actives = <Active *> grown(self.actives, 64 * old * sizeof(Active), 64 * new * sizeof(Active))
+        self.words = <uint32_t> new
+        return 0
+
+    cdef int tidy_log(self, uint32_t s) except -1 nogil:
         cdef Thread *t = &self.threads[s]
-        cdef uint32_t a = t.active - 1, k, knower
-        cdef Active *active
+        cdef uint32_t i, left = 0
+        if not self.knows_others(t):
+            self.clear_log(s)
+        else:
+            keep_only(&t.known, self.alive)
+            for i in range(t.log_count):
+                if keep_only(&t.log[i].who, self.alive):
+                    t.log[left] = t.log[i]
+                    left += 1
+                else:
+                    free_span(&t.log[i].who, &self.sets)
+            t.log_count = left
+        self.set_oldest(t)
+        if t.joined and not t.active and not t.log_count:
+            self.drop_slot(s)
+        return 0
+
+    cdef inline void set_oldest(self, Thread *t) noexcept nogil:
+        t.oldest = t.begin if t.active else NEVER
+        if t.log_count:
+            t.oldest = min(t.oldest, t.log[0].event)
+
+    cdef int end(self, uint32_t s) except -1 nogil:
+        """Nobody can violate it any more: it is taken out of the active ones, and with it its tree."""
+        cdef Thread *t = &self.threads[s]
+        cdef uint32_t a = t.active - 1
         if t.active == 0:               # only where the trace is malformed
             return 0
-        active = &self.actives[a]
         t.active = 0
         t.number = 0
         t.shown_region = t.region
         t.region = NO_REGION
-        for k in range(active.count):
-            knower = active.knowers[k]
-            self.unlearn(&self.threads[knower], a)
-            if self.threads[knower].joined and self.threads[knower].knows == 0:
-                self.drop_slot(knower)
-        if self.witnessing:
-            self.forest -= active.count - 1
-        active.count = 0
-        if active.knower_room > KEPT_NODES:
-            free(active.knowers)
-            free(active.edges)
-            active.knowers = NULL
-            active.edges = NULL
-            active.knower_room = active.edge_room = 0
-        free(active.seen.entries)
-        memset(&active.seen, 0, sizeof(Hashes))
-        give_slot(&self.active_pool, self.actives, sizeof(Active), a)
+        self.alive[a >> 6] &= ~(<uint64_t> 1 << (a & 63))
+        self.alive_count -= 1
+        if self.counting:
+            self.forest -= self.actives[a].knowers
+        free(self.actives[a].seen.entries)
+        memset(&self.actives[a], 0, sizeof(Active))
+        if t.log_count and not self.knows_others(t):
+            self.clear_log(s)
+        self.set_oldest(t)
+        if t.joined and t.log_count == 0:
+            self.drop_slot(s)
         return 0
-
-    cdef inline void now_knows(self, Thread *t, uint64_t event) noexcept nogil:
-        if t.knows == 0:
-            t.oldest = event
-        t.knows += 1
-
-    cdef inline void unlearn(self, Thread *t, uint32_t a) noexcept nogil:
-        cdef Chunk **chunk = &t.known
-        cdef Chunk *empty
-        cdef uint64_t since
-        while chunk[0].word != a >> 6:
-            chunk = &chunk[0].next
-        chunk[0].mask &= ~(<uint64_t> 1 << (a & 63))
-        since = chunk[0].since[a & 63]
-        t.knows -= 1
-        if chunk[0].mask == 0:
-            empty = chunk[0]
-            chunk[0] = empty.next
-            empty.next = self.free_chunks
-            self.free_chunks = empty
-        if since == t.oldest:
-            t.oldest = oldest_of(t.known)
 
     # ---- violations and their witnesses
 
     cdef int violation(
-        self, Active *root, uint32_t node, const Access *a, uint8_t kind, const Here *here
+        self, uint32_t own, const Learned *entry, const Access *a, uint8_t kind, const Here *here
     ) except -1 nogil:
+        """e_a's thread came to know of `own`, the transaction of e_b, by this entry."""
+        cdef Active *root = &self.actives[own]
         if self.violations == 0:
             self.first_event = here.access.event
         self.violations += 1
@@ -696,37 +862,57 @@ cdef class ViolationEngine:
             self.pair[2 * self.pair_count + 1] = here.access.event
             self.pair_count += 1
         if self.witnessing:
-            self.witness(root, node, a, kind, here)
+            self.witness(own, entry, a, kind, here)
         return 0
 
     cdef int witness(
-        self, Active *root, uint32_t node, const Access *a, uint8_t kind, const Here *here
+        self, uint32_t own, const Learned *entry, const Access *a, uint8_t kind, const Here *here
     ) except -1 nogil:
         """Walk from e_a up to the root; count the sequence of transactions; keep the witness if it is a new sort."""
+        cdef Active *root = &self.actives[own]
         cdef TreeEdge last
-        cdef uint32_t length = 0
-        cdef uint32_t group
+        cdef uint32_t group, length
         cdef Key key
+        cdef bint is_kept
         self.describe(&last, a, kind, here)
-        ensure_room(<void **> &self.path, &self.path_capacity, root.count, sizeof(uint32_t))
-        while node:                     # 0 is the root
-            self.path[length] = node
-            length += 1
-            node = root.edges[node].parent
-        self.count_sequence(root, &last, length)
         key.region = root.region
         key.target = here.target
         key.op = here.op
-        key.first_site = root.edges[self.path[length - 1]].source.site
+        key.first_site = <uint32_t> entry.site if entry.site != SEVERAL else self.first_site(own, entry)
         key.last_site = here.access.site
         group = self.group_of(&key)
         if group == 0:
             self.dropped += 1
         else:
             self.group[group - 1].count += 1
-            if self.group[group - 1].count == 1:
+        is_kept = group != 0 and self.group[group - 1].count == 1
+        length = self.walk(own, entry, is_kept)
+        if length:
+            self.count_sequence(root, &last, length)
+            if is_kept:
                 self.keep_steps(&self.group[group - 1], root, &last, length)
         return 0
+
+    cdef uint32_t first_site(self, uint32_t own, const Learned *entry) except? 0xFFFFFFFE nogil:
+        cdef uint32_t length = self.walk(own, entry, True)
+        return self.path[length - 1].edge.source.site
+
+    cdef uint32_t walk(self, uint32_t own, const Learned *entry, bint is_kept) except? 0xFFFFFFFF nogil:
+        """The length of the path to the root of `own`; 0: it is long, nobody needs it, and enough was counted."""
+        cdef uint32_t length = 0, root = self.actives[own].slot
+        while True:
+            ensure_room(<void **> &self.path, &self.path_capacity, length + 1, sizeof(Learned *))
+            self.path[length] = entry
+            length += 1
+            if entry.edge.source.slot == root:
+                break
+            if length == LONG_WALK and not is_kept and self.walked >= MOST_WALKED:
+                return 0
+            entry = entry_of(&self.threads[entry.edge.source.slot], own)
+        self.work.done += 8 * length
+        if length > LONG_WALK:
+            self.walked += length
+        return length
 
     cdef int describe(self, TreeEdge *edge, const Access *a, uint8_t kind, const Here *here) except -1 nogil:
         cdef Thread *u = &self.threads[a.slot]
@@ -782,7 +968,7 @@ cdef class ViolationEngine:
         cdef const TreeEdge *edge
         cdef uint64_t transaction = 0
         for k in range(length, 0, -1):
-            edge = &root.edges[self.path[k - 1]]
+            edge = &self.path[k - 1].edge
             here = identity(&edge.source)
             if k < length and here != transaction:
                 visited += 1
@@ -814,6 +1000,7 @@ cdef class ViolationEngine:
         cdef uint64_t coarse_hash = mixed(mixed(<uint64_t> key.first_site << 32 | key.last_site) ^ key.region)
         cdef uint64_t fine_hash = mixed(coarse_hash ^ (<uint64_t> key.op << 32 | key.target))
         cdef uint32_t fine = found(&self.fine, fine_hash), coarse, g
+        cdef bint is_full
         while fine != NOT_FOUND and not is_same(&self.group[fine].key, key):
             fine = self.group[fine].same_fine
         if fine != NOT_FOUND:
@@ -821,7 +1008,8 @@ cdef class ViolationEngine:
         coarse = found(&self.coarse, coarse_hash)
         while coarse != NOT_FOUND and not is_like(&self.group[coarse].key, key):
             coarse = self.group[coarse].same_coarse
-        if self.group_count >= self.limit and (coarse != NOT_FOUND or self.group_count >= 2 * self.limit):
+        is_full = self.group_count >= self.limit or self.step_count >= MOST_STEPS
+        if is_full and (coarse != NOT_FOUND or self.group_count >= 2 * self.limit or self.step_count >= 2 * MOST_STEPS):
             return coarse + 1
         g = self.group_count
         ensure_room(<void **> &self.group, &self.group_capacity, g + 1, sizeof(Group))
@@ -841,7 +1029,7 @@ cdef class ViolationEngine:
         group.start = self.step_count
         ensure_room(<void **> &self.steps, &self.step_capacity, self.step_count + 2 * length + 3, sizeof(WitnessStep))
         for k in range(length, 0, -1):
-            edge = &root.edges[self.path[k - 1]]
+            edge = &self.path[k - 1].edge
             self.add_source(group, edge)
             self.add_step(&edge.sink, edge.sink_op, edge.sink_target, PROGRAM_ORDER)
         self.add_source(group, last)
@@ -867,7 +1055,7 @@ cdef class ViolationEngine:
         step.edge = kind
         self.step_count += 1
 
-    # ---- slots, nodes, chunks, rows
+    # ---- slots and rows
 
     cdef uint32_t new_slot(self, uint32_t symbol) except 0 nogil:
         cdef uint32_t s = take_slot(&self.thread_pool, <void **> &self.threads, sizeof(Thread))
@@ -882,28 +1070,6 @@ cdef class ViolationEngine:
     cdef inline void drop_slot(self, uint32_t s) noexcept nogil:
         self.slot_of[self.threads[s].symbol] = NOBODY
         give_slot(&self.thread_pool, self.threads, sizeof(Thread), s)
-
-    cdef inline uint32_t new_node(self, Active *root, uint32_t s) except? 0xFFFFFFFF nogil:
-        ensure_room(<void **> &root.knowers, &root.knower_room, root.count + 1, sizeof(uint32_t))
-        if self.witnessing:
-            ensure_room(<void **> &root.edges, &root.edge_room, root.count + 1, sizeof(TreeEdge))
-        root.knowers[root.count] = s
-        root.count += 1
-        return root.count - 1
-
-    cdef inline int insert_chunk(self, Chunk **place, uint32_t word) except -1 nogil:
-        cdef Chunk *chunk = self.free_chunks
-        if chunk != NULL:
-            self.free_chunks = chunk.next
-        else:
-            chunk = <Chunk *> malloc(sizeof(Chunk))
-            if chunk == NULL:
-                out_of_memory()
-        chunk.mask = 0
-        chunk.word = word
-        chunk.next = place[0]
-        place[0] = chunk
-        return 0
 
     cdef Access *place(self, Row *row, uint32_t slot) except NULL nogil:
         """The slot's entry in the row: its own, or an empty one that is now counted as its own."""
@@ -1017,22 +1183,9 @@ cdef inline bint is_same(const Key *one, const Key *other) noexcept nogil:
     return is_like(one, other) and one.target == other.target and one.op == other.op
 
 
-cdef uint64_t oldest_of(const Chunk *chunk) noexcept nogil:
-    cdef uint64_t oldest = NEVER, mask
-    cdef int bit
-    while chunk != NULL:
-        mask = chunk.mask
-        while mask:
-            bit = atomsan_lowest(mask)
-            mask &= mask - 1
-            oldest = min(oldest, chunk.since[bit])
-        chunk = chunk.next
-    return oldest
-
-
-cdef void free_chunk_list(Chunk *chunk) noexcept:
-    cdef Chunk *next
-    while chunk != NULL:
-        next = chunk.next
-        free(chunk)
-        chunk = next
+cdef inline const Learned *entry_of(const Thread *t, uint32_t active) noexcept nogil:
+    """The entry of its log that has an active transaction which it knows."""
+    cdef const Learned *entry = t.log
+    while not is_in(&entry.who, active):
+        entry += 1
+    return entry

@@ -46,6 +46,9 @@ class UnitTable:
     def occurrence_of(
         self, number: int, steps: int, thread: int, first: int, last: int
     ) -> tuple[int, int, int, int, tuple[int, ...]]: ...
+    def occurrence_again(
+        self, number: int, steps: int, thread: int, first: int, last: int
+    ) -> tuple[int, tuple[int, ...]] | None: ...
     def shape_columns(
         self,
     ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint64], npt.NDArray[np.uint32], int]: ...

@@ -120,6 +120,8 @@ cdef struct OccurrenceRow:
     uint32_t transaction
     uint32_t next         # of the same shape, plus 1
     uint64_t events
+    uint64_t again        # the events of the next one by that thread in these periods, plus 1
+    uint32_t transaction_again
 
 
 cdef class UnitTable:
@@ -613,6 +615,9 @@ cdef class UnitTable:
             or self.occurrences[known].last != thread.last
         ):
             self.occur(thread, number, shape)
+        elif not self.occurrences[known].again:
+            self.occurrences[known].again = self.keep_events(thread) + 1
+            self.occurrences[known].transaction_again = thread.transaction
         if self.executed is not None:
             self.executed(
                 number, shape, thread.first, thread.last, thread.transaction,
@@ -738,12 +743,9 @@ cdef class UnitTable:
         cdef uint32_t at = self.occurrence_count
         cdef ShapeRow *row = &self.shapes[shape]
         ensure_room(<void **> &self.occurrences, &self.occurrence_room, <size_t> at + 1, sizeof(OccurrenceRow))
-        ensure_room(<void **> &self.events, &self.event_room, self.event_count + thread.step_count, sizeof(uint64_t))
-        memcpy(self.events + self.event_count, thread.events, thread.step_count * sizeof(uint64_t))
         self.occurrences[at] = OccurrenceRow(
-            shape, number, thread.first, thread.last, thread.transaction, 0, self.event_count
+            shape, number, thread.first, thread.last, thread.transaction, 0, self.keep_events(thread), 0, 0
         )
-        self.event_count += thread.step_count
         self.occurrence_count += 1
         if row.first:
             self.occurrences[row.last - 1].next = at + 1
@@ -753,6 +755,14 @@ cdef class UnitTable:
             row.first = at + 1
         row.last = at + 1
         return 0
+
+    cdef uint64_t keep_events(self, ThreadRow *thread) except? 0xFFFFFFFFFFFFFFFF:
+        """Where the events of the steps are kept."""
+        cdef uint64_t at = self.event_count
+        ensure_room(<void **> &self.events, &self.event_room, at + thread.step_count, sizeof(uint64_t))
+        memcpy(self.events + at, thread.events, thread.step_count * sizeof(uint64_t))
+        self.event_count += thread.step_count
+        return at
 
     # ---- what was found
 
@@ -837,6 +847,22 @@ cdef class UnitTable:
                 return thread, first, last, row.transaction, events
             at = row.next
         raise LookupError(number)
+
+    def occurrence_again(self, uint32_t number, size_t steps, uint32_t thread, uint32_t first, uint32_t last):
+        """The next occurrence after that one, of the same thread and periods: transaction and events, or None."""
+        if number >= self.shape_count:
+            raise IndexError(number)
+        cdef uint32_t at = self.shapes[number].first
+        cdef OccurrenceRow *row
+        cdef size_t i
+        while at:
+            row = &self.occurrences[at - 1]
+            if row.thread == thread and row.first == first and row.last == last:
+                if not row.again:
+                    return None
+                return row.transaction_again, tuple([self.events[row.again - 1 + i] for i in range(steps)])
+            at = row.next
+        return None
 
     def shape_columns(self):
         """By shape: its form, and where its entities begin; all entities; and the number that locks begin with."""

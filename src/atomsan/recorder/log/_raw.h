@@ -26,11 +26,13 @@ typedef struct {
     uint64_t capacity;           /* records; a power of two */
     volatile uint64_t head;      /* records written ever, by the program */
     volatile uint64_t tail;      /* records read ever, by the reader */
-    volatile uint64_t lost;      /* records that found no room; not 0 only if the reader died */
+    volatile uint64_t lost;      /* records that found no room: the reader is dead, or took nothing for too long */
     volatile uint32_t stop;      /* the reader wants no more: probes log nothing from then on */
     volatile uint32_t closed;    /* the program ended its recording in good order */
     volatile uint32_t waiting;   /* the program waits for room */
     volatile uint32_t unsent;    /* definitions that could not be written: the program closed their file, or it is full */
+    volatile uint32_t patience;  /* milliseconds: the reader is not waited for any more if it takes nothing for so long */
+    volatile uint32_t unfollowed; /* forked processes that were to be recorded, and could not be */
 } RawHead;                       /* and zeros up to the first record, which the program relies on */
 
 #define RAW_MAGIC 0x31676f6c6d6f7461ULL   /* "atomlog1" */
@@ -123,7 +125,8 @@ enum {
     FLAG_CLASS = 8,       /* the object is a class, and `type` the number of that class itself */
     FLAG_QUEUE = 16,      /* KEY_STRUCTURE: of a queue. A write is a put or a get, a read is a look at its size.
                            * type: the site of the call, or 0 */
-    FLAG_CALLED_BACK = 32, /* begin: of a function that a library calls back */
+    FLAG_CALLED_BACK = 32, /* begin: of a function that a library calls back. RAW_DEPART, RAW_ARRIVE: before and after
+                           * the action of a barrier, which one thread does when all have arrived */
     FLAG_KNOWN = 64,      /* RAW_HOLDS: only if the object is known already. A container has its name from its use */
     FLAG_RESUMED = 128,   /* begin: of a generator that runs again */
     FLAG_REENTRANT = 256, /* acquire: of a lock that its holder can acquire again */

@@ -23,6 +23,8 @@ cdef extern from "../log/_raw.h" nogil:
         uint32_t closed
         uint32_t waiting
         uint32_t unsent
+        uint32_t patience
+        uint32_t unfollowed
 
     enum:
         RAW_MAGIC

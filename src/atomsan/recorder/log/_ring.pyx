@@ -65,6 +65,20 @@ cdef class RingHead:
         return self.head.unsent
 
     @property
+    def unfollowed(self):
+        """How many processes that the program forked were to be recorded, and could not be."""
+        return self.head.unfollowed
+
+    @property
+    def patience(self):
+        """After how many milliseconds the program waits no longer for a reader that takes nothing. 0: not known."""
+        return self.head.patience
+
+    @patience.setter
+    def patience(self, uint32_t milliseconds):
+        self.head.patience = milliseconds
+
+    @property
     def stop(self):
         """Whether the reader wants no more."""
         return self.head.stop != 0

@@ -195,6 +195,12 @@ class PrimitiveDefinition(NamedTuple):
     name: str
 
 
+def text_of(name: object) -> str:
+    """A name that the program gave, as a text that can be stored: Python's may have surrogates, which UTF-8 has not."""
+    text = str(name)
+    return text if text.isascii() else text.encode(errors="backslashreplace").decode()
+
+
 def _directory(path: str | None) -> str:
     """The directory that files are shown relative to, with the slash behind it: the current one, if none is given."""
     try:
@@ -245,6 +251,8 @@ class Definitions:
         """The options and globs that named no module so far."""
         self.gaps: list[str] = []
         """What the recorder left out of this trace, because a limit was reached."""
+        self.unfollowed: list[str] = []
+        """Whose tasks ran in this trace without being told apart, a sentence each."""
         self.wrong = 0
         """Messages that made no sense."""
         self._label_numbers: dict[tuple[str, str, str | None, int | None], int] = {}
@@ -271,6 +279,7 @@ class Definitions:
             "selection": self._add_selection,
             "unmatched": self._add_unmatched,
             "gap": self._add_gap,
+            "unfollowed": self._add_unfollowed,
         }
 
     def global_name(self, namespace: int, name: int) -> str:
@@ -290,13 +299,13 @@ class Definitions:
             self.wrong += 1
 
     def _add_type(self, number: int, module: str, name: str, bases: Sequence[str] = ()) -> None:
-        self.types[int(number)] = TypeDefinition(str(module), str(name))
+        self.types[int(number)] = TypeDefinition(text_of(module), text_of(name))
         if bases:
-            self.bases[str(name)] = [str(base) for base in bases]
+            self.bases[text_of(name)] = [text_of(base) for base in bases]
 
     def _add_name(self, number: int, text: str, hash: int) -> None:
         self._resolver.define_name(number, hash)
-        self.names[number] = self.names_by_hash[hash] = str(text)
+        self.names[number] = self.names_by_hash[hash] = text_of(text)
 
     def _add_field(self, of_class: int, name: int, holds: int) -> None:
         classes = self.fields.setdefault(f"{self.types[of_class].name}.{self.names[name]}", [])
@@ -305,26 +314,26 @@ class Definitions:
 
     def _add_followed(self, fields: Sequence[Sequence[str]]) -> None:
         for of_class, field in fields:
-            known = self.followed.setdefault(str(of_class), [])
-            if str(field) not in known:
-                known.append(str(field))
+            known = self.followed.setdefault(text_of(of_class), [])
+            if text_of(field) not in known:
+                known.append(text_of(field))
 
     def _add_key(self, kind: int, hash: int, shown: str) -> None:
-        self.keys[int(kind), int(hash)] = str(shown)
+        self.keys[int(kind), int(hash)] = text_of(shown)
 
     def _add_thread(self, number: int, name: str, kind: str = "thread") -> None:
         self._resolver.define_thread(number)
-        self.threads[number] = str(name)
+        self.threads[number] = text_of(name)
 
     def _add_annotated(self, number: int, name: str) -> None:
-        self._resolver.define_annotated(number, self._region(RegionDefinition(str(name), "annotated")))
+        self._resolver.define_annotated(number, self._region(RegionDefinition(text_of(name), "annotated")))
 
     def _add_primitive(self, address: int, kind: str, name: str = "") -> None:
-        self.primitives[int(address)].append(PrimitiveDefinition(str(kind), str(name)))
+        self.primitives[int(address)].append(PrimitiveDefinition(text_of(kind), text_of(name)))
 
     def _add_module_name(self, address: int, name: str) -> None:
         self._resolver.define_namespace(address)
-        self.modules[address] = str(name)
+        self.modules[address] = text_of(name)
 
     def _add_facts(self, facts: dict[str, Any]) -> None:
         self.facts |= facts
@@ -342,6 +351,10 @@ class Definitions:
     def _add_gap(self, text: str) -> None:
         if text not in self.gaps:
             self.gaps.append(str(text))
+
+    def _add_unfollowed(self, text: str) -> None:
+        if text not in self.unfollowed:
+            self.unfollowed.append(str(text))
 
     def _add_module(self, definition: dict[str, Any]) -> None:
         first = int(definition["first_site"])
@@ -420,5 +433,8 @@ class Definitions:
         """A file below the directory that the program runs in is shown relative to it."""
         if file.startswith("<"):
             return file
-        path = os.path.realpath(os.path.join(self._root, file))
+        try:
+            path = os.path.realpath(os.path.join(self._root, file))
+        except ValueError:  # no file can have this name, but code can that was compiled from a text
+            return file
         return path[len(self._root) :] if path.startswith(self._root) else file

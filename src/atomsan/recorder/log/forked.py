@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from atomsan.recorder.log.runner import new_recording
 from atomsan.recorder.log.spool import has_live_writer, open_spooled, spooled
+from atomsan.trace.output_paths import is_replaceable
 
 if TYPE_CHECKING:
     from atomsan.recorder.log.limits import Limits
@@ -71,8 +72,7 @@ class ForkedProcesses:
         """The program has ended. What its processes do from now on is not recorded."""
         self.read()
         for entry in self._running[:]:
-            entry[0].stop()
-            entry[0].meta.warnings.append("recording stopped: the program ended before this process of it")
+            entry[0].cut_short("recording stopped: the program ended before this process of it")
             self._end(entry)
 
     def _add(self, process: int, path: str) -> None:
@@ -84,14 +84,21 @@ class ForkedProcesses:
         except (OSError, ValueError):
             return  # it has ended before it began, or has spoiled its log
         where = None if self._path is None else _beside(self._path, process, force=self._force)
-        tape = Tape(recording.symbols, recording.meta, where, force=self._force, most_in_memory=MOST_IN_MEMORY)
+        tape = Tape(
+            recording.symbols,
+            recording.meta,
+            where,
+            force=self._force,
+            most_in_memory=MOST_IN_MEMORY,
+            on_full=recording.cut_short,
+        )
         recording.start(tape)
         self._running.append((recording, log, ForkedTape(process, tape, where)))
 
     def _end(self, entry: tuple[Recording, SharedLog, ForkedTape]) -> None:
         recording, _, forked = entry
         self._running.remove(entry)
-        recording.finish(complete=not recording.meta.warnings)
+        recording.finish()
         recording.meta.warnings += recording.warnings
         if forked.tape.events:
             forked.tape.finish()
@@ -109,7 +116,7 @@ def _beside(path: str, process: int, *, force: bool) -> str:
         suffix = inner + suffix
     shown = f"{stem}.{process}{suffix}"
     again = 1
-    while os.path.lexists(shown) and not force:
+    while os.path.lexists(shown) and not (force and is_replaceable(shown)):
         again += 1
         shown = f"{stem}.{process}-{again}{suffix}"
     return shown

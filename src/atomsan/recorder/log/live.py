@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from atomsan.errors import OutputError
 from atomsan.trace.events import BATCH_EVENTS
 from atomsan.trace.insertions import with_insertions
 
@@ -33,6 +34,7 @@ class LiveEvents:
         self.meta = recording.meta
         self._recording = recording
         self._found: list[Batch] = []
+        self._can_forget = True
         self._insertions: list[NDArray[Any]] = []
         # events that were given out, without insertions and with them
         self._taken_events = self._given = 0
@@ -43,7 +45,7 @@ class LiveEvents:
 
     def write(self, batch: Batch) -> None:
         self._found.append(batch)
-        if len(self.symbols.locations) > MOST_SYMBOLS:
+        if self._can_forget and len(self.symbols.locations) > MOST_SYMBOLS:
             self._forget_symbols()
 
     def _forget_symbols(self) -> None:
@@ -51,9 +53,12 @@ class LiveEvents:
         from atomsan.trace.temporary_symbols import TemporarySymbols
 
         locations = self.symbols.locations
-        if not locations.leaves_memory:
-            locations.keep_in(TemporarySymbols())
-        locations.leave_memory(MOST_SYMBOLS)
+        try:
+            if not locations.leaves_memory:
+                locations.keep_in(TemporarySymbols())
+            locations.leave_memory(MOST_SYMBOLS)
+        except OutputError:  # no room for them: they stay in memory
+            self._can_forget = False
 
     def insert(self, insertions: NDArray[Any]) -> None:
         """What belongs between events that were given out comes too late."""

@@ -24,7 +24,7 @@ from atomsan.recorder.log.limits import Limits
 from atomsan.recorder.log.names import SymbolNames
 from atomsan.recorder.log.ring import RECORD_BYTES, RING_BYTES, RingReader, SharedLog, create_ring
 from atomsan.trace.events import Batch
-from atomsan.trace.meta import TraceMeta
+from atomsan.trace.meta import CUT_SHORT, NOT_OVER, TraceMeta
 from atomsan.trace.symbols import Symbols
 
 if TYPE_CHECKING:
@@ -39,6 +39,12 @@ CHUNK_RECORDS = 1 << 16
 # So many events are given at a time, if there are: they and what is made of them stay in the processor's cache, and an
 # object that lives for a moment lives and dies in one batch of them.
 GIVEN_EVENTS = 1 << 17
+
+# Said of a program that has waited for us for too long.
+LOST = (
+    "the recorder took nothing from the log for {seconds:g} s (it was stopped, or too slow), so the program went on"
+    " without it: what it did then is missing"
+)
 
 # What a program can say of itself, for the trace's `meta`.
 _FACTS = ("program", "command_line", "platform")
@@ -73,7 +79,7 @@ class Recording:
         """
         self._keeps_unshared = keeps_unshared
         self.symbols = Symbols()
-        self.meta = TraceMeta(source, "recording", complete=False, recorded=True)
+        self.meta = TraceMeta(source, "recording", complete=False, cut=NOT_OVER, recorded=True)
         self.events = 0
         self._sink: LiveSink | None = None
         self._limits = limits or Limits()
@@ -92,7 +98,9 @@ class Recording:
         self.definitions = Definitions(self._resolver, language, directory)
         self._names = self._new_names()
         self._closed = False
-        self._lost = self._unsent = 0
+        self._lost = self._unsent = self._unfollowed = 0
+        self._patience = 0.0
+        self._cut: str | None = None
 
     def start(self, sink: LiveSink) -> None:
         """From now on, batches go to `sink`; without one they go nowhere. Whoever made it finishes it."""
@@ -106,8 +114,9 @@ class Recording:
         """What comes from now on is another trace, of the same program. What was defined stays defined."""
         self.drain()
         self.definitions.gaps.clear()
+        self.definitions.unfollowed.clear()
         self.symbols = Symbols()
-        self.meta = TraceMeta(source, "recording", complete=False, recorded=True)
+        self.meta = TraceMeta(source, "recording", complete=False, cut=NOT_OVER, recorded=True)
         self.events = 0
         self._resolver = Resolver(sifts=not self._keeps_unshared)
         self.definitions.tell(self._resolver)
@@ -125,10 +134,12 @@ class Recording:
         self.drain()
         self._resolver.finish()
         self._give()
-        self.meta.complete = True
-        gaps = self._gaps()
-        self.meta.warnings += [gap for gap in gaps if gap not in self.meta.gaps]
-        self.meta.gaps = gaps
+        self.meta.cut = self._missing()
+        self.meta.complete = self.meta.cut is None
+        gaps, unfollowed = self._gaps(), list(self.definitions.unfollowed)
+        known = {*self.meta.gaps, *self.meta.unfollowed}
+        self.meta.warnings += [text for text in (*unfollowed, *gaps) if text not in known]
+        self.meta.gaps, self.meta.unfollowed = gaps, unfollowed
 
     @property
     def descriptors(self) -> tuple[int, int]:
@@ -154,6 +165,11 @@ class Recording:
         """Let the program log nothing more."""
         if self._ring is not None:
             self._ring.stop()
+
+    def cut_short(self, why: str) -> None:
+        """Let the program log nothing more: the trace is not complete, and says why."""
+        self._cut = self._cut or why
+        self.stop()
 
     def drain(self) -> bool:
         """Resolve what was logged so far. False: nothing was."""
@@ -186,26 +202,31 @@ class Recording:
         """The program has ended, or nothing more is wanted of it: resolve what is left, and give the memory back."""
         if self._ring is None:
             return
+        if not complete:
+            self.cut_short(CUT_SHORT)
         self.end()
-        self.meta.complete = complete and not self.is_full
         self._closed, self._lost, self._unsent = self._ring.closed, self._ring.lost, self._ring.unsent
+        self._unfollowed, self._patience = self._ring.unfollowed, self._ring.patience
         self._ring = None
         if self._log is not None:
             self._log.close()
         with suppress(BufferError):  # a recorder in this process may hold on to it
             self.memory.close()
 
-    @property
-    def warnings(self) -> list[str]:
-        """What a user should know about the recording."""
+    def _missing(self) -> str | None:
+        """Why the trace does not have all that the program did, if so."""
+        return next(iter(self._losses()), None)
+
+    def _losses(self) -> list[str]:
+        """What is missing from the trace, and why: with any of these it is not complete."""
         lost, unsent = (self._lost, self._unsent) if self._ring is None else (self._ring.lost, self._ring.unsent)
         damaged = self._incoming.damaged + self.definitions.wrong
-        found = [f"{file} was not recorded: {why}" for file, why in self.definitions.failures.items()]
-        found += [no_module_matched(option, glob) for option, glob in self.definitions.unmatched]
+        found = []
         if self.is_full:
             found.append(self._limits.full_message)
         if lost:
-            found.append(f"{lost} records were lost")
+            patience = self._patience if self._ring is None else self._ring.patience
+            found.append(LOST.format(seconds=patience))
         if damaged:
             found.append(f"{damaged} definitions could not be read")
         if unsent:
@@ -213,7 +234,18 @@ class Recording:
                 f"{unsent} definitions could not be written, so places and names are missing: the program has closed"
                 " the file of the recorder, or there is no room for it"
             )
+        if self._cut is not None:
+            found.append(self._cut)
         return found
+
+    @property
+    def warnings(self) -> list[str]:
+        """What a user should know about the recording."""
+        found = [f"{file} was not recorded: {why}" for file, why in self.definitions.failures.items()]
+        found += [no_module_matched(option, glob) for option, glob in self.definitions.unmatched]
+        if count := self._unfollowed if self._ring is None else self._ring.unfollowed:
+            found.append(f"processes that the program forked were not recorded, for lack of room: {count}")
+        return found + self._losses()
 
     def _gaps(self) -> list[str]:
         """What is not known of this trace, because a limit was reached."""

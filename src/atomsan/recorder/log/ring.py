@@ -27,6 +27,14 @@ RECORD_BYTES = 32
 # program that logs without end and its reader are about as fast as each other, and with 8 MB both lost a tenth of it.
 RING_BYTES = 32 << 20
 
+# For so many seconds the program waits for a reader that takes nothing, because it was stopped or hangs. Then it goes
+# on without being recorded: it must not hang on account of its recorder.
+PATIENCE = 60.0
+
+# Where there is less room than this in a file system, that of a ring is taken when it is made: a program that writes to
+# memory for which there is none is killed.
+PLENTY = 1 << 30
+
 # Where the descriptors that two processes share are put.
 HIGH_DESCRIPTOR = 200
 
@@ -37,7 +45,9 @@ def create_ring(size: int = RING_BYTES, *, shared: bool = True) -> tuple[mmap.mm
     """A ring of about `size` bytes, and the descriptor that another process can map it by (-1 if not `shared`)."""
     descriptor = shared_file("atomsan-ring") if shared else -1
     try:
-        return map_shared_ring(descriptor, capacity_of(size)), descriptor
+        memory = map_shared_ring(descriptor, capacity_of(size))
+        RingHead(memory).patience = round(PATIENCE * 1000)
+        return memory, descriptor
     except BaseException:
         if shared:
             os.close(descriptor)
@@ -49,9 +59,18 @@ def map_shared_ring(descriptor: int, capacity: int) -> mmap.mmap:
     whole = HEAD_BYTES + capacity * RECORD_BYTES
     if descriptor >= 0:
         os.ftruncate(descriptor, whole)
+        _take_room(descriptor, whole)
     memory = mmap.mmap(descriptor, whole)
     _MAGIC_AND_CAPACITY.pack_into(memory, 0, MAGIC, capacity)
     return memory
+
+
+def _take_room(descriptor: int, size: int) -> None:
+    """Raise now if there is no room for a file of this size, if that could be."""
+    room = os.fstatvfs(descriptor)
+    is_limited = room.f_blocks > 0  # files of memfd_create are not
+    if is_limited and room.f_bavail * room.f_frsize < PLENTY and hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(descriptor, 0, size)
 
 
 def capacity_of(size: int) -> int:
@@ -172,7 +191,18 @@ class RingReader:
 
     @property
     def lost(self) -> int:
+        """Not 0: the program has logged nothing more, because this reader took nothing for so long as it waits."""
         return self._head.lost
+
+    @property
+    def unfollowed(self) -> int:
+        """How many processes that the program forked were to be recorded, and could not be."""
+        return self._head.unfollowed
+
+    @property
+    def patience(self) -> float:
+        """For how many seconds the program waits for its reader."""
+        return self._head.patience / 1000
 
     @property
     def unsent(self) -> int:

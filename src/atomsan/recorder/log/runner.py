@@ -96,6 +96,10 @@ class ProgramRun:
         """From now until `close`, the program gets the signals that this process is sent."""
         self._signals.enter_context(signals_passed_on(self))
 
+    @property
+    def has_started(self) -> bool:
+        return self._process is not None
+
     def request_interim_report(self) -> None:
         """Somebody asks how it goes: `read_until_exit` says so."""
         self._is_asked = True
@@ -131,11 +135,11 @@ class ProgramRun:
             yield was_asked
         # signals are ours from now on: Ctrl-C ends the check
         self.close()
-        recording.finish(complete=self.outcome.stopped is None)
+        if self.outcome.stopped is not None:
+            recording.cut_short(self.outcome.stopped)
+        recording.finish()
         recording.meta.seconds = self.outcome.seconds
         recording.meta.warnings += recording.warnings
-        if self.outcome.stopped:
-            recording.meta.warnings.append(self.outcome.stopped)
 
     def _pump(self, recording: Recording) -> bool:
         """Read what the program has logged so far. False: it has ended, and all of it was read."""

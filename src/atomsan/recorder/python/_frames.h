@@ -94,4 +94,12 @@ static inline const void *frame_here(void) {
     return frame;
 }
 
+/* The one that called it. */
+static inline const void *frame_below(void) {
+    Caller frame = shown_frame(the_running());
+    if (frame != NULL) frame = further_out(frame);
+    let_caller_go(frame);
+    return frame;
+}
+
 #endif

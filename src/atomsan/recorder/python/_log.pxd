@@ -72,6 +72,8 @@ cdef void name_namespace(uint64_t address, object name) noexcept
 
 # Called at each attachment: numbers of types do not last longer than a recording.
 cdef void on_attach(void (*forget)() noexcept) noexcept
+# Called by an OS thread that is seen for the first time in a recording. NULL: nobody is.
+cdef void on_entered(void (*notice)() noexcept) noexcept
 # Called with the address of each object that stands in the log and dies: must not wait or run code. NULL: nobody is.
 cdef void on_free(void (*notice)(uint64_t address) noexcept) noexcept
 

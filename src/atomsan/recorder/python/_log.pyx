@@ -7,7 +7,7 @@ thread run, and must therefore come before the look at the program's data, never
 """
 
 import sys
-from os import close as close_file, pread as read_at
+from os import close as close_file, fsencode as encode_path, pread as read_at
 from threading import get_ident
 
 from cpython.object cimport PyObject, PyTypeObject
@@ -28,6 +28,7 @@ cdef extern from *:
     #include <errno.h>
     #include <fcntl.h>
     #include <pthread.h>
+    #include <sys/file.h>
     #include <sys/mman.h>
     #include <sys/stat.h>
     #include <time.h>
@@ -49,7 +50,18 @@ cdef extern from *:
         return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
     }
 
+    /* Whether a process holds the lock of this file. If it is gone, nobody does; if it cannot be asked, somebody may. */
+    static int is_locked(const char *path) {
+        int held, descriptor = open(path, O_RDONLY | O_CLOEXEC);
+        if (descriptor < 0) return errno != ENOENT;
+        held = flock(descriptor, LOCK_SH | LOCK_NB) < 0;
+        close(descriptor);
+        return held;
+    }
+
     static int watch_forks(void (*child)(void)) { return pthread_atfork(NULL, NULL, child); }
+
+    static void add_one(volatile uint32_t *counter) { __atomic_fetch_add(counter, 1, __ATOMIC_RELAXED); }
 
     static PyObject *mapped(int descriptor, Py_ssize_t size) {
         void *memory = mmap(NULL, (size_t)size, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
@@ -69,6 +81,16 @@ cdef extern from *:
     static int is_file(int descriptor, FileIdentity known) {
         FileIdentity found = identity_of(descriptor);
         return found.inode != 0 && found.inode == known.inode && found.device == known.device;
+    }
+
+    /* The small numbers are the program's, and it may count on getting them in turn. */
+    static int open_high(const char *path) {
+        int high, descriptor = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
+        if (descriptor < 0) return -1;
+        high = fcntl(descriptor, F_DUPFD_CLOEXEC, 200);
+        if (high < 0) return descriptor;
+        close(descriptor);
+        return high;
     }
 
     /* From now on, each write goes to the end of the file: where the position stands is all the same. */
@@ -91,7 +113,9 @@ cdef extern from *:
     Thread *this_thread() nogil
     void sleep_for(long nanoseconds) nogil
     uint64_t now() nogil
+    bint is_locked(const char *path)
     int watch_forks(void (*child)() noexcept nogil)
+    void add_one(uint32_t *counter)
     object mapped(int descriptor, Py_ssize_t size)
     int getpid() nogil
     int getppid() nogil
@@ -99,6 +123,7 @@ cdef extern from *:
         pass
     FileIdentity identity_of(int descriptor)
     bint is_file(int descriptor, FileIdentity known)
+    int open_high(const char *path)
     void write_to_end(int descriptor)
     size_t write_all(int descriptor, const char *bytes, size_t count)
     ctypedef void (*destructor)(PyObject *) noexcept
@@ -130,8 +155,11 @@ cdef extern from "Python.h":
         unsigned long tp_flags
         PyObject *tp_dict
 
-# The reader is dead if it took nothing for so long while the program waits for room.
-cdef uint64_t PATIENCE = 60_000_000_000
+# The reader is not waited for any more if it took nothing for so many milliseconds while the program waits for room, if
+# the head of the ring does not say it, nor that of the parent of a forked process.
+cdef uint32_t PATIENCE = 60_000
+# Of a short sleep, no more than so many nanoseconds count for that: a program that was stopped did not wait.
+cdef uint64_t MOST_SLEPT = 50_000_000
 # Between two looks at what the reader wants (`stop`).
 cdef uint64_t STRIDE = 4096
 # Keys that are given a name, at most: a program with millions of keys should not spend its time on naming them.
@@ -143,7 +171,11 @@ cdef bint has_buffer = False
 cdef object send = None
 cdef bint redact = False
 cdef bint paused = False
+# Who reads: the parent process of this number, or whoever holds the lock of this file.
 cdef int reader = 0
+# In a forked process: the head of the ring of its parent.
+cdef RawHead *head_of_parent = NULL
+cdef bytes reader_file = None
 cdef uint32_t threads = 0
 cdef dict names = {}
 cdef uint32_t name_count = 0
@@ -152,6 +184,7 @@ cdef dict namespaces = {}
 cdef list kept = []
 ctypedef void (*Forget)() noexcept
 cdef Forget forget_types = NULL
+cdef Forget notice_entered = NULL
 ctypedef void (*Notice)(uint64_t address) noexcept
 cdef Notice notice_free = NULL
 
@@ -365,17 +398,19 @@ cdef class LineFile:
     A line is written with the GIL held: what is in the file is whole lines whenever another thread runs or forks. (The
     files of `memfd_create` have no lock of their own on the position: of two threads that write at once, one writes over
     what the other has written.) The program may close descriptors that it knows nothing of, and get the same number for
-    a file of its own: what is written goes to our file or nowhere. A process that was forked does not write: what it
-    defines are numbers of its own.
+    a file of its own: what is written goes to our file, which is opened again by `path` if need be, or nowhere. A process
+    that was forked does not write: what it defines are numbers of its own.
     """
 
     cdef int descriptor
+    cdef bytes path
     cdef int process
     cdef FileIdentity identity
     cdef readonly uint64_t length
     """How many bytes were written."""
 
-    def __cinit__(self, int descriptor):
+    def __cinit__(self, int descriptor, str path=None):
+        self.path = None if path is None else encode_path(path)
         self.use(descriptor, 0)
 
     cdef void use(self, int descriptor, uint64_t length):
@@ -385,8 +420,15 @@ cdef class LineFile:
 
     def append(self, bytes line):
         cdef size_t written = 0
+        cdef int again
         if getpid() != self.process:
             return
+        if self.path is not None and not is_file(self.descriptor, self.identity):
+            again = open_high(self.path)
+            if is_file(again, self.identity):
+                self.descriptor = again
+            elif again >= 0:
+                close_file(again)
         if is_file(self.descriptor, self.identity):
             written = write_all(self.descriptor, line, len(line))
             self.length += written
@@ -399,6 +441,7 @@ cdef class LineFile:
         if is_file(self.descriptor, self.identity):
             known = read_at(self.descriptor, self.length, 0)
             close_file(self.descriptor)
+        self.path = None
         self.use(descriptor, 0)
         self.append(known)
 
@@ -550,8 +593,8 @@ cdef void flush_frees() noexcept:
 cdef int make_room(uint64_t records, int may_wait) noexcept:
     """Room for so many records: asks the scheduler, looks where the reader is and what it wants. 0: do not log."""
     cdef State *s = &the_state
-    cdef uint64_t since = 0
-    cdef uint64_t tail = 0
+    cdef uint64_t waited = 0
+    cdef uint64_t tail = s.head.tail if s.attached else 0
     cdef uint64_t epoch = s.epoch
     if not s.attached:
         return 0
@@ -559,6 +602,7 @@ cdef int make_room(uint64_t records, int may_wait) noexcept:
         set_on(False)
         return 0
     if records > s.mask + 1 - reserve():
+        s.head.lost = s.head.lost + 1
         return 0  # not even in an empty ring
     if may_wait and s.next >= next_point:
         ask_scheduler()
@@ -577,34 +621,43 @@ cdef int make_room(uint64_t records, int may_wait) noexcept:
             return 1
         if not may_wait:
             return not waiting_count and s.next + records <= s.hard_limit
-        if not wait_for_reader(&since, &tail):
+        if not wait_for_reader(&waited, &tail):
             return 0
         if not s.on or s.epoch != epoch:
             return 0
 
 
-cdef bint wait_for_reader(uint64_t *since, uint64_t *tail) noexcept:
-    """A short sleep. False if there is no reader any more."""
+cdef bint wait_for_reader(uint64_t *waited, uint64_t *tail) noexcept:
+    """A short sleep. False if there is no reader any more. `waited`: nanoseconds since it took what is before `tail`."""
     cdef State *s = &the_state
     cdef RawHead *head = s.head
     cdef uint64_t epoch = s.epoch
+    cdef uint64_t start, slept
     head.waiting = 1
     with nogil:
+        start = now()
         sleep_for(200_000)
+        slept = now() - start
     if not s.attached or s.epoch != epoch:
         return False
     head.waiting = 0
     if head.stop:
         set_on(False)
         return False
-    if since[0] == 0 or head.tail != tail[0]:
-        since[0] = now()
-        tail[0] = head.tail
-    if getppid() != reader or now() - since[0] > PATIENCE:
+    waited[0] = waited[0] + min(slept, MOST_SLEPT) if head.tail == tail[0] else 0
+    tail[0] = head.tail
+    if waited[0] > <uint64_t>head.patience * 1_000_000 or not is_reader_there():
         head.lost = head.lost + 1
         switch_off()
         return False
     return True
+
+
+cdef bint is_reader_there() noexcept:
+    """Whether the process still lives that reads the log."""
+    if reader_file is None:
+        return getppid() == reader
+    return is_locked(reader_file)
 
 
 cdef void log_free_of_known(State *s, uint64_t address) noexcept:
@@ -626,6 +679,7 @@ cdef void log_free_of_known(State *s, uint64_t address) noexcept:
     if waiting_count == waiting_capacity:
         larger = <uint64_t *>realloc(waiting_frees, (waiting_capacity * 2 + 1024) * sizeof(uint64_t))
         if larger == NULL:
+            s.head.lost = s.head.lost + 1
             switch_off()
             return
         waiting_frees = larger
@@ -716,6 +770,8 @@ cdef Thread *enter_thread() noexcept:
         thread.number = number
         thread.live = thread.epoch
         log_record(RAW_THREAD, 0, 0, 0, 0, 0)
+        if notice_entered != NULL:
+            notice_entered()
     return thread
 
 
@@ -968,9 +1024,12 @@ def map_ring(descriptor, size):
     return mapped(descriptor, size)
 
 
-def attach(memory, definitions, *, redact_keys=False):
-    """From now on probes write to this ring, which `make_ring` has initialised, and send their definitions."""
-    global has_buffer, send, redact, paused, reader, waiting_count
+def attach(memory, definitions, *, redact_keys=False, locked_by_reader=None):
+    """From now on probes write to this ring, which `make_ring` has initialised, and send their definitions.
+
+    As long as its reader lives, it holds the lock of the file `locked_by_reader`; without one, it is the parent process.
+    """
+    global has_buffer, send, redact, paused, reader, reader_file, waiting_count
     cdef RawHead *head
     cdef State *s = &the_state
     if s.attached:
@@ -994,7 +1053,10 @@ def attach(memory, definitions, *, redact_keys=False):
     s.next = head.head
     s.epoch += 1
     waiting_count = 0
+    if not head.patience:
+        head.patience = head_of_parent.patience if head_of_parent != NULL else PATIENCE
     reader = getppid()
+    reader_file = None if locked_by_reader is None else encode_path(locked_by_reader)
     send = definitions
     redact = redact_keys
     paused = False
@@ -1035,6 +1097,11 @@ cdef watch_builtins():
 cdef void on_attach(void (*forget)() noexcept) noexcept:
     global forget_types
     forget_types = forget
+
+
+cdef void on_entered(void (*notice)() noexcept) noexcept:
+    global notice_entered
+    notice_entered = notice
 
 
 cdef void on_free(void (*notice)(uint64_t address) noexcept) noexcept:
@@ -1143,8 +1210,16 @@ def end_annotated(name):
         log_record(RAW_REGION_END, 0, 0, 0, number, current_site())
 
 
+def note_unfollowed():
+    """This process was forked, and its parent is recorded, but it cannot be: tell the reader."""
+    if head_of_parent != NULL:
+        add_one(&head_of_parent.unfollowed)
+
+
 cdef void in_child() noexcept nogil:
-    """After a fork the ring is the parent's, and the child writes nothing to it."""
+    """After a fork the ring is the parent's, and the child writes nothing to it but `unfollowed`."""
+    global head_of_parent
+    head_of_parent = the_state.head
     set_on(False)
     the_state.attached = 0
     the_state.head = NULL

@@ -224,6 +224,7 @@ cdef extern from "Python.h":
     PyObject *Py_True
     PyObject *Py_False
     unsigned long Py_TPFLAGS_HEAPTYPE
+    Py_ssize_t Py_REFCNT(PyObject *)
     void Py_INCREF "Py_INCREF"(PyObject *)
     void Py_DECREF "Py_DECREF"(PyObject *)
     void Py_XDECREF "Py_XDECREF"(PyObject *)
@@ -586,6 +587,20 @@ def make_probes(plan, first_site):
             reads = interned(patterns), tuple(probes[number + 1 : number + 1 + count])
             (<Probe *><PyObject *>probes[number]).function = new_ref(<PyObject *>reads)
     return probes
+
+
+def are_in_use(list probes):
+    """Whether code with some of these probes is left, or one that was pickled: more than the list has them."""
+    cdef Probe *probe
+    cdef Py_ssize_t number = 0
+    while number < len(probes):
+        probe = <Probe *>PyList_GET_ITEM(<PyObject *>probes, number)
+        if Py_REFCNT(<PyObject *>probe) > 1:
+            return True
+        number += 1
+        if KIND_NAMES[probe.kind] == "match":
+            number += len((<tuple><object>probe.function)[1])  # only the match has these
+    return False
 
 
 def silence(probes):

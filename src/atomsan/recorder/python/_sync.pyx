@@ -21,12 +21,15 @@ cimport cython
 from cpython.object cimport PyObject
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t, uintptr_t
 from libc.stdlib cimport calloc, free
-from libc.string cimport strcmp
+from libc.string cimport memset, strcmp
 
 from atomsan.recorder.python._log cimport (
     call_hidden, call_site, called_from_instrumented_code, current_site, current_thread, define, is_instrumented_namespace,
-    is_recording, log_after, log_free, log_held, log_record, name_number, namespaces, new_thread, set_base, set_current_thread,
+    is_recording, log_after, log_free, log_held, log_record, name_number, namespaces, new_thread, on_entered, set_base,
+    set_current_thread,
+    state as log_head, thread_here as os_thread,
 )
+from atomsan.recorder.python._writer cimport Thread as OsThread
 from atomsan.recorder.log._raw cimport *
 
 cdef extern from "_frames.h":
@@ -50,6 +53,8 @@ cdef extern from "Python.h":
         const char *tp_name
         PyTypeObject *tp_base
         void *tp_dealloc
+        void *tp_init
+        void *tp_iternext
         void *tp_new
         void *tp_call
         void *tp_repr
@@ -57,6 +62,7 @@ cdef extern from "Python.h":
         void *tp_setattro
         void *tp_descr_get
         PyMappingMethods *tp_as_mapping
+        PyObject *tp_dict
         Py_ssize_t tp_vectorcall_offset
         unsigned long tp_flags
 
@@ -95,6 +101,7 @@ cdef extern from "Python.h":
     PyObject *PyObject_Repr(PyObject *o)
     PyObject *PyObject_GetIter(PyObject *o)
     PyObject *PyIter_Next(PyObject *iterator)
+    int PyObject_IsTrue(PyObject *o)
     PyObject *_PyType_Lookup(PyTypeObject *type, PyObject *name)
     Py_ssize_t PyTuple_GET_SIZE(PyObject *o)
     PyObject *PyTuple_GET_ITEM(PyObject *o, Py_ssize_t i)
@@ -178,6 +185,7 @@ cdef enum:
 # Kinds of primitives: decides what is done when one becomes watched.
 cdef enum:
     KIND_PLAIN, KIND_LOCK, KIND_CONDITION, KIND_SEMAPHORE, KIND_BARRIER, KIND_QUEUE, KIND_LOOP_LOCK, KIND_LOOP_CONDITION
+    KIND_GREEN_LOCK, KIND_GREEN_RLOCK, KIND_GREEN_SEMAPHORE
 
 cdef enum:
     STATE_UNKNOWN, STATE_PENDING, STATE_RUNNING, STATE_DONE
@@ -242,6 +250,10 @@ include "sync/tasks.pxi"
 include "sync/loop_futures.pxi"
 include "sync/loop_primitives.pxi"
 include "sync/coroutine_markers.pxi"
+include "sync/unfollowed.pxi"
+include "sync/greenlets.pxi"
+include "sync/gevent.pxi"
+include "sync/trio.pxi"
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -282,6 +294,7 @@ cdef void _name_all():
     _name_hook("semaphore_acquire", semaphore_acquire)
     _name_hook("semaphore_release", semaphore_release)
     _name_hook("barrier_wait", barrier_wait)
+    _name_hook("barrier_release", barrier_release)
     _name_hook("thread_join", thread_join)
     _name_hook("thread_is_alive", thread_is_alive)
     _name_hook("loop_lock_locked", loop_lock_locked)
@@ -325,6 +338,52 @@ cdef void _name_all():
     _name_hook("loop_event_set", loop_event_set)
     _name_hook("loop_condition_notify", loop_condition_notify)
     _name_hook("loop_semaphore_release", loop_semaphore_release)
+    _name_hook("other_loop_call", other_loop_call)
+    _name_hook("other_loop_call_threadsafe", other_loop_call_threadsafe)
+    _name_hook("other_loop_call_later", other_loop_call_later)
+    _name_hook("unfollowed_trio_threads", unfollowed_trio_threads)
+    _name_hook("unfollowed_trio_limiters", unfollowed_trio_limiters)
+    _name_hook("trio_set_up", trio_set_up)
+    _name_hook("trio_spawn", trio_spawn)
+    _name_hook("trio_task_exited", trio_task_exited)
+    _name_hook("trio_reschedule", trio_reschedule)
+    _name_hook("trio_nursery_closed", trio_nursery_closed)
+    _name_hook("trio_lock_acquire", trio_lock_acquire)
+    _name_hook("trio_lock_release", trio_lock_release)
+    _name_hook("trio_permit_acquire", trio_permit_acquire)
+    _name_hook("trio_permit_release", trio_permit_release)
+    _name_hook("trio_notify", trio_notify)
+    _name_hook("trio_send", trio_send)
+    _name_hook("trio_receive", trio_receive)
+    _name_hook("unfollowed_curio", unfollowed_curio)
+    _name_hook("unfollowed_eventlet", unfollowed_eventlet)
+    _name_hook("unfollowed_pool", unfollowed_pool)
+    _name_hook("green_acquire", green_acquire)
+    _name_hook("green_enter", green_enter)
+    _name_hook("green_release", green_release)
+    _name_hook("green_exit", green_exit)
+    _name_hook("green_release_save", green_release_save)
+    _name_hook("green_acquire_restore", green_acquire_restore)
+    _name_hook("green_locked", green_locked)
+    _name_hook("green_set", green_set)
+    _name_hook("green_clear", green_clear)
+    _name_hook("green_is_set", green_is_set)
+    _name_hook("green_wait", green_wait)
+    _name_hook("green_result_set", green_result_set)
+    _name_hook("green_result_got", green_result_got)
+    _name_hook("green_start", green_start)
+    _name_hook("green_spawn_raw", green_spawn_raw)
+    _name_hook("green_join", green_join)
+    _name_hook("green_wait_for", green_wait_for)
+    _name_hook("green_group_add", green_group_add)
+    _name_hook("green_group_join", green_group_join)
+    _name_hook("green_map", green_map)
+    _name_hook("green_put", green_put)
+    _name_hook("green_get", green_get)
+    _name_hook("green_get_nowait", green_get_nowait)
+    _name_hook("green_size", green_size)
+    _name_hook("green_task_done", green_task_done)
+    _name_hook("green_queue_join", green_queue_join)
     _name_mark("pool_job", mark_pool_job)
     _name_mark("pool_job_done", mark_pool_job_done)
     _name_mark("pool_result_comes", mark_pool_result_comes)

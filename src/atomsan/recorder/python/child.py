@@ -42,7 +42,8 @@ def main(facts: str, command: Sequence[str]) -> None:
     os.set_inheritable(wanted["definitions"], False)
     ring = _log.map_ring(wanted["ring"], os.fstat(wanted["ring"]).st_size)
     os.close(wanted["ring"])
-    definitions = Sender(wanted["definitions"])
+    # the parent process, which reads them, has the file open under the same number
+    definitions = Sender(wanted["definitions"], f"/proc/{os.getppid()}/fd/{wanted['definitions']}")
     session = Session(options, ring, definitions.send)
     if options.spool is not None:
         follow_forks(session, definitions, options.spool)
@@ -60,11 +61,11 @@ def main(facts: str, command: Sequence[str]) -> None:
 class Sender:
     """Writes definitions to a file, each in one piece: a process that is killed leaves whole lines behind.
 
-    Nothing that goes wrong here is the program's business.
+    Nothing that goes wrong here is the program's business. If it has closed the file, that is opened again by `path`.
     """
 
-    def __init__(self, descriptor: int) -> None:
-        self._file = _log.LineFile(descriptor)
+    def __init__(self, descriptor: int, path: str | None = None) -> None:
+        self._file = _log.LineFile(descriptor, path)
 
     def send(self, message: list[Any]) -> None:
         self._file.append(_dumps(message, separators=(",", ":")).encode() + b"\n")
@@ -76,17 +77,20 @@ class Sender:
 
 def follow_forks(session: Session, definitions: Sender, spool: str) -> None:
     """From now on, a process that the program forks writes a log of its own, into the directory `spool`."""
-    from atomsan.recorder.log.spool import create_spooled
+    from atomsan.recorder.log.spool import create_spooled, lock_of_reader
 
     def in_child() -> None:
         try:
             log = create_spooled(spool)
+            if log is None:
+                return  # nobody would read it
             definitions.continue_with(log.definition_file)
-            session.continue_with(_log.map_ring(log.ring_file, len(log.memory)))
+            session.continue_with(_log.map_ring(log.ring_file, len(log.memory)), lock_of_reader(spool))
             os.close(log.ring_file)
             log.memory.close()
         except Exception:
-            pass  # then it is not recorded: a defect of ours must not be the program's
+            # then it is not recorded: a defect of ours, or memory that is full, must not be the program's
+            _log.note_unfollowed()
 
     os.register_at_fork(after_in_child=in_child)
 

@@ -95,7 +95,8 @@ class InProcess:
         with self._lock:
             self._raise_reader_error()
             self._recording.restart(name)
-            tape = Tape(self._recording.symbols, self._recording.meta, path, force=force)
+            recording = self._recording
+            tape = Tape(recording.symbols, recording.meta, path, force=force, on_full=recording.cut_short)
             self._recording.start(tape)
         try:
             _sync.start_trace()
@@ -112,9 +113,12 @@ class InProcess:
                 try:
                     self._raise_reader_error()
                     self._recording.end()
+                    tape.finish()
+                except BaseException:
+                    tape.close()
+                    raise
                 finally:
                     self._recording.detach()
-                tape.finish()
 
     def _read(self) -> None:
         while not self._is_over.wait(READ_INTERVAL):

@@ -14,10 +14,12 @@ from importlib.machinery import ModuleSpec
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, NamedTuple
 
-from atomsan.recorder.python._sync import Marker, Watched, is_watched, original
+from atomsan.recorder.python._sync import Marker, Watched, is_watched, original, set_in_type
 from atomsan.source.source_text import decode_source
 
 AnyFunction = ast.FunctionDef | ast.AsyncFunctionDef
+# Of a type: a class of Python code.
+_HEAP_TYPE = 1 << 9
 _PLACEHOLDER = b"\0atomsan-marker:"
 
 # Called with the name of a function that could not be watched, and why.
@@ -82,7 +84,7 @@ class Patches:
             # One for each function: `__enter__` can be the same as `acquire`, and stays the same.
             watched = self._made.get(id(function)) or Watched(function, hook)
             self._made[id(function)] = watched
-            setattr(owner, name, watched)
+            _set(owner, name, watched)
         self._replaced.append((owner, name, watched, function))
 
     def mark(self, rows: Sequence[Marked]) -> None:
@@ -107,13 +109,21 @@ class Patches:
         while self._replaced:
             owner, name, watched, function = self._replaced.pop()
             if vars(owner).get(name) is watched:
-                setattr(owner, name, function)
+                _set(owner, name, function)
         while self._marked:
             function, before, ours = self._marked.pop()
             if function.__code__ is ours:
                 function.__code__ = before
         self._made.clear()
         self.unwatched.clear()
+
+
+def _set(owner: Any, name: str, value: Any) -> None:
+    """Also of a type in C, which Python leaves alone."""
+    if isinstance(owner, type) and not owner.__flags__ & _HEAP_TYPE:
+        set_in_type(owner, name, value)
+    else:
+        setattr(owner, name, value)
 
 
 def _marked_codes(module: ModuleType, changes: dict[str, Callable[[AnyFunction], None]]) -> dict[str, CodeType]:
@@ -348,7 +358,7 @@ class _ThenCall:
     def exec_module(self, module: ModuleType) -> None:
         self._spec.loader = module.__loader__ = self._loader
         self._loader.exec_module(module)
-        self._then(module.__name__)
+        self._then(self._spec.name)  # a module can have another name by now
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._loader, name)

@@ -12,6 +12,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from types import FunctionType
 from typing import Any
 
@@ -48,6 +49,7 @@ THREADING = (
     Hooked("threading", "BoundedSemaphore", "release", "semaphore_release"),
     Hooked("threading", "Barrier", "__init__", "init_barrier"),
     Hooked("threading", "Barrier", "wait", "barrier_wait"),
+    Hooked("threading", "Barrier", "_release", "barrier_release"),
     Hooked("threading", "Thread", "join", "thread_join"),
     Hooked("threading", "Thread", "is_alive", "thread_is_alive"),
 )
@@ -229,6 +231,46 @@ def _asyncio_was_imported() -> None:
     tasks.install(_patches)
 
 
+def _of_greenlets_was_imported(name: str) -> None:
+    from atomsan.recorder.python import greenlets
+
+    _follow(greenlets.imported, name)
+
+
+def _event_loop_was_imported(name: str) -> None:
+    from atomsan.recorder.python import event_loops
+
+    _follow(event_loops.imported, name)
+
+
+def _follow(imported: Callable[[str, Patches], None], name: str) -> None:
+    """Tasks that are followed in part look as if nothing came in between: then nothing is known to hold."""
+    known = len(_patches.unwatched)
+    try:
+        imported(name, _patches)
+    except Exception as error:
+        _patches.add_unwatched(name, f"{type(error).__name__}: {error}")
+    if len(_patches.unwatched) > known:
+        library = name.partition(".")[0]
+        _sync.say_of_each_trace(
+            f"{library} was not followed in all that it does: {name} has another form than is known"
+        )
+
+
+OF_GREENLETS = (
+    "greenlet",
+    *(
+        f"gevent{name}"
+        for name in ("", ".hub", ".greenlet", ".lock", ".thread", ".event", ".queue", ".pool", "._imap", ".threadpool")
+    ),
+    "eventlet.greenthread",
+)
+EVENT_LOOPS = (
+    "uvloop.loop",
+    *(f"trio.{name}" for name in ("_core._run", "_core._thread_cache", "_sync", "_channel")),
+    "curio.task",
+)
+
 _AFTER_IMPORT: dict[str, Callable[[], None]] = {
     "queue": _queue_was_imported,
     "concurrent.futures._base": _futures_were_imported,
@@ -236,6 +278,8 @@ _AFTER_IMPORT: dict[str, Callable[[], None]] = {
     "concurrent.futures.thread": lambda: _patches.hook(EXECUTOR),
     "multiprocessing.pool": _thread_pool_was_imported,
     "asyncio": _asyncio_was_imported,
+    **{name: partial(_of_greenlets_was_imported, name) for name in OF_GREENLETS},
+    **{name: partial(_event_loop_was_imported, name) for name in EVENT_LOOPS},
 }
 
 
@@ -294,12 +338,20 @@ def uninstall() -> None:
     _finder = None
     _patches.report = None
     _patches.undo()
+    _leave_libraries()
     _sync.restore_all()
     _sync.set_queue_adopter(None)
     _sync.set_internal_modules(())
     _sync.set_task_type(None)
     _sync.set_thread_pool_type(None)
     _sync.forget_all()
+
+
+def _leave_libraries() -> None:
+    for name in ("greenlets", "event_loops"):
+        module = sys.modules.get(f"atomsan.recorder.python.{name}")
+        if module is not None:
+            module.uninstall()
 
 
 @contextmanager

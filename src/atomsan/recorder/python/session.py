@@ -111,11 +111,14 @@ class Session:
     def __exit__(self, *_: object) -> None:
         self._undo.close()
 
-    def continue_with(self, ring: Any) -> None:
-        """Write to another ring: this process was forked, and the ring so far is that of its parent."""
+    def continue_with(self, ring: Any, locked_by_reader: str) -> None:
+        """Write to another ring: this process was forked, and the ring so far is that of its parent.
+
+        Its reader is not its parent; as long as that lives, it holds the lock of this file.
+        """
         self._ring = ring
         _log.detach()
-        _log.attach(ring, self._send, redact_keys=self._options.redact_keys)
+        _log.attach(ring, self._send, redact_keys=self._options.redact_keys, locked_by_reader=locked_by_reader)
         if self._scheduler is not None:
             _log.set_scheduler(self._scheduler)  # from its start
 
@@ -215,10 +218,12 @@ class Session:
     def _take_over(self) -> None:
         """Modules that earlier recordings of this process have rewritten are watched again, if they are selected now.
 
-        All other code of theirs that is still there logs nothing from now on.
+        All other code of theirs that is still there logs nothing from now on. What is gone costs nothing any more.
         """
         before, _made[:] = _made[:], ()
         for made in before:
+            if not _probes.are_in_use(made.probes.probes):
+                continue
             if made.loaded is not None and self._watches_again(made.loaded, made.probes.first_site):
                 _made.append(made)
             else:

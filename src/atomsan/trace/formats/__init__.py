@@ -14,11 +14,13 @@ class Format(NamedTuple):
     title: str
     suffixes: tuple[str, ...]
     written: bool
+    says_if_cut: bool = False
+    """Whether it can say that events of the run are missing."""
 
 
 FORMATS: dict[str, Format] = {
-    "bundle": Format("AtomSan's own: a directory of Arrow files", (".atomtrace",), True),
-    "parquet": Format("an archive in one Parquet file", (".parquet",), True),
+    "bundle": Format("AtomSan's own: a directory of Arrow files", (".atomtrace",), True, True),
+    "parquet": Format("an archive in one Parquet file", (".parquet",), True, True),
     "std": Format("RAPID's STD text, thread|op(target)|site", (".std", ".txt"), True),
     "csv": Format("RAPID's CSV text, one column a thread", (".csv",), True),
     "rr": Format("what RoadRunner's printing tool prints", (".rr",), False),

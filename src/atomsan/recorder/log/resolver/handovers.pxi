@@ -223,7 +223,10 @@ cdef int become_permits(State *s, Primitive *p) except -1 nogil:
 
 cdef int arrive(State *s, const RawRecord *r) except -1 nogil:
     cdef Primitive *p = primitive_at(s, r.object)
-    cdef uint32_t before = no_longer_waiting(s, p, r.thread)
+    cdef uint32_t before
+    if r.flags & FLAG_CALLED_BACK:
+        return 0 if p.phase == NONE else emit(s, r.thread, POST, p.phase, site_symbol(s, r.site))
+    before = no_longer_waiting(s, p, r.thread)
     if before != NONE and before == p.phase and p.arrivals:
         p.arrivals -= 1   # that wait was broken: it does not count
     if p.phase == NONE or (p.parties and p.arrivals >= p.parties) or (not p.parties and p.departed):
@@ -236,7 +239,10 @@ cdef int arrive(State *s, const RawRecord *r) except -1 nogil:
 
 cdef int depart(State *s, const RawRecord *r) except -1 nogil:
     cdef Primitive *p = primitive_at(s, r.object)
-    cdef uint32_t phase = no_longer_waiting(s, p, r.thread)
+    cdef uint32_t phase
+    if r.flags & FLAG_CALLED_BACK:
+        return 0 if p.phase == NONE else emit(s, r.thread, TAKE, p.phase, site_symbol(s, r.site))
+    phase = no_longer_waiting(s, p, r.thread)
     if phase == NONE:
         s.dropped.unmatched += 1
         return 0

@@ -4,16 +4,20 @@ cdef tuple NAMES = (
     "_lock", "_value", "_parties", "_state", "future", "_name", "_target", "function", "run", "_loop", "_callback",
     "_args", "_children", "_locked", "__name__", "get_name", "_put", "_initial_value", "__qualname__", "func",
     "__self__", "block", "item", "n", "fn", "callback", "timeout", "blocking", "_max_workers",
-    "_processes", "_job", "_event", "_flag", "_pool",
+    "_processes", "_job", "_event", "_flag", "_pool", "_action", "counter", "ready", "_is_owned", "_run",
+    "system_task", "main_task", "name", "_runner", "_parent_nursery", "_closed", "_parent_task", "_owner", "_max_value",
+    "_lot", "_parked", "value", "data", "receive_tasks", "max_buffer_size",
 )
-cdef PyObject *NAME[34]
+cdef PyObject *NAME[54]
 cdef enum:
     N_LOCK, N_VALUE, N_PARTIES, N_STATE, N_FUTURE, N_NAME, N_TARGET, N_FUNCTION, N_RUN, N_LOOP, N_CALLBACK
     N_ARGS, N_CHILDREN, N_LOCKED, N_DUNDER_NAME, N_GET_NAME, N_PUT, N_INITIAL_VALUE, N_QUALNAME, N_FUNC
     N_SELF, N_BLOCK, N_ITEM, N_N, N_FN, N_CALLBACK_ARGUMENT, N_TIMEOUT, N_BLOCKING, N_MAX_WORKERS
-    N_PROCESSES, N_JOB, N_EVENT, N_FLAG, N_POOL
+    N_PROCESSES, N_JOB, N_EVENT, N_FLAG, N_POOL, N_ACTION, N_COUNTER, N_READY, N_IS_OWNED, N_GREENLET_RUN
+    N_SYSTEM_TASK, N_MAIN_TASK, N_PLAIN_NAME, N_RUNNER, N_PARENT_NURSERY, N_CLOSED, N_PARENT_TASK, N_OWNER, N_MAX_VALUE
+    N_LOT, N_PARKED, N_VALUE_ARGUMENT, N_DATA, N_RECEIVE_TASKS, N_MAX_BUFFER_SIZE
 cdef int _name_index
-for _name_index in range(34):
+for _name_index in range(54):
     NAME[_name_index] = <PyObject *>NAMES[_name_index]
 
 
@@ -26,6 +30,15 @@ cdef PyObject *attribute(PyObject *obj, int name) noexcept:
         PyErr_Clear()
     if has_error:
         restore_error(error)
+    return result
+
+
+cdef bint has_attribute(PyObject *obj, int name) noexcept:
+    """Whether it has one that is not None."""
+    cdef PyObject *value = attribute(obj, name)
+    cdef bint result = value != NULL and value != Py_None
+    if value != NULL:
+        Py_DECREF(value)
     return result
 
 

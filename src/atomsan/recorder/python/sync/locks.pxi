@@ -19,6 +19,8 @@ cdef bint is_held(PyObject *lock) noexcept:
         answer = original_locked(lock, NULL)
     elif PyObject_TypeCheck(lock, rlock_type):
         answer = original_is_owned(lock, NULL)
+    elif kind_of_green(lock) != KIND_GREEN_SEMAPHORE:
+        return is_green_held(lock, kind_of_green(lock))
     else:
         return True
     Py_XDECREF(answer)
@@ -32,6 +34,8 @@ cdef void log_acquired(PyObject *lock, int count) noexcept:
         return
     entry.depth += count
     if Py_TYPE(lock) != lock_type and rlock_type != NULL and PyObject_TypeCheck(lock, rlock_type):
+        flags = FLAG_REENTRANT
+    elif entry.kind == KIND_GREEN_RLOCK:
         flags = FLAG_REENTRANT
     record_after(RAW_ACQUIRE, KEY_NONE, flags, <uintptr_t>lock, count, current_site())
     if entry.is_asked:

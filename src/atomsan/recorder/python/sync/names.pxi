@@ -14,6 +14,8 @@ def start_trace() -> None:
     """Another trace begins: names are logged again."""
     global trace_number
     trace_number += 1
+    for sentence in _said_of_each:
+        define(["unfollowed", sentence])
 
 
 cdef PyObject *global_name(PyObject *namespace, PyObject *value) noexcept:

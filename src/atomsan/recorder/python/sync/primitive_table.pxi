@@ -5,6 +5,28 @@ cdef struct Block:
     uint32_t site
     Block *outer
 
+# What an operation notes of itself while it runs, of a greenlet that does not run.
+cdef struct Kept:
+    PyObject *entering
+    PyObject *in_queue
+    PyObject *sizing
+    PyObject *used_future
+    PyObject *running_task
+    PyObject *cause
+    PyObject *empty_waker
+    PyObject *green_op
+    unsigned long put_since
+    unsigned long waits
+    long workers
+    const void *base
+    int get_mode
+    int last_taken
+    uint32_t number
+    uint32_t site
+    bint in_callback
+    bint ordered
+
+
 cdef struct Primitive:
     uintptr_t address
     Primitive *next         # of the same bucket
@@ -12,7 +34,11 @@ cdef struct Primitive:
     uintptr_t home          # the globals of the code that made it, or was the first that used it
     uintptr_t target        # of an entry that stands for a weak reference: the object it refers to
     Block *blocks           # the `with` blocks on this lock that are open or waiting for it
-    uint32_t number         # of a thread or task
+    Kept *kept              # of a greenlet that does not run: what the operations that it is in have noted
+    uintptr_t ends_with     # of a greenlet: the thread object that it runs
+    uintptr_t group         # of a greenlet: the pool that it is of
+    uintptr_t mapped_by     # of what goes over results: the pool whose greenlets make them
+    uint32_t number         # of a thread, task or greenlet
     uint32_t taker          # of a future or task that is done: the thread that took it last, and need not again
     uint32_t posted         # hand-overs to the loop of this callback that it has not taken yet
     int depth               # of a lock: acquires that are in the log and not released yet
@@ -22,6 +48,8 @@ cdef struct Primitive:
     bint is_watched
     bint is_asked                  # of a lock or thread: somebody has asked for its state
     bint has_started, has_ended    # of a thread or task
+    bint was_forked                # of a greenlet: who started it is in the log
+    bint awaits_child              # of a greenlet: it runs another one that it is the parent of, until that switches back
     bint was_notified              # of a task: the wait it is in was notified
 
 cdef Primitive **buckets = NULL
@@ -106,6 +134,7 @@ cdef PyObject *drop(void *address) noexcept:
         entry.blocks = block.outer
         free(block)
     ref = entry.ref
+    free(entry.kept)
     free(entry)
     return ref
 
@@ -174,3 +203,4 @@ def forget_all() -> None:
                 Py_DECREF(ref)
     # They die here, with their callbacks, when the table knows them no more.
     references.clear()
+    _said_of_each.clear()

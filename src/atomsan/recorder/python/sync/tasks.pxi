@@ -212,29 +212,25 @@ cdef bint may_run_program(PyObject *callback) noexcept:
     return own_module(callback) not in ("asyncio.futures", "asyncio.tasks", "asyncio.timeouts")
 
 
-cdef void take_posted(PyObject *callback, PyObject *handle) noexcept:
+cdef void take_posted(PyObject *callback, PyObject *loop) noexcept:
     """Take a callback that a thread or task handed to the loop, by call_soon_threadsafe and the like."""
     global ordered
     cdef Primitive *entry = find(callback)
-    cdef PyObject *loop
     if entry == NULL or entry.posted == 0:
         return
     entry.posted -= 1
     if entry.posted == 0 and entry.ref == NULL and not entry.is_watched:
         drop(callback)
-    loop = attribute(handle, N_LOOP)
     ordered = True
     record_after(RAW_TAKE, HAND_ITEM, 0, <uintptr_t>loop, <uintptr_t>callback, 0)
-    Py_XDECREF(loop)
 
 
 cdef PyObject *run_step(
-    PyObject *watched, PyObject *const *args, size_t nargsf, PyObject *kwnames, PyObject *task
+    PyObject *watched, PyObject *const *args, size_t nargsf, PyObject *kwnames, PyObject *loop, PyObject *task,
+    PyObject *waker,
 ) noexcept:
     global running_task, empty_waker
     cdef Primitive *entry = number_task(task)
-    cdef PyObject *waker = first_argument(args[0])
-    cdef PyObject *loop = attribute(args[0], N_LOOP)
     cdef PyObject *outer_task = running_task
     cdef PyObject *result
     cdef uint32_t outer = thread_here()
@@ -256,7 +252,6 @@ cdef PyObject *run_step(
     set_base(outer_base)
     running_task = outer_task
     empty_waker = NULL
-    Py_XDECREF(waker)
     record(RAW_RELEASE, KEY_NONE, FLAG_LOOP_LOCK, <uintptr_t>loop, 1, 0)
     if state_of(task) == STATE_DONE:
         record(RAW_EXIT, KEY_NONE, 0, 0, 0, 0)
@@ -264,13 +259,13 @@ cdef PyObject *run_step(
         if entry != NULL:
             entry.has_ended = True
     set_current_thread(outer)
-    Py_XDECREF(loop)
     return result
 
 
-cdef PyObject *run_alone(PyObject *watched, PyObject *const *args, size_t nargsf, PyObject *kwnames) noexcept:
+cdef PyObject *run_alone(
+    PyObject *watched, PyObject *const *args, size_t nargsf, PyObject *kwnames, PyObject *loop
+) noexcept:
     """A callback that is no step of a task: no step runs meanwhile."""
-    cdef PyObject *loop = attribute(args[0], N_LOOP)
     cdef PyObject *result
     if loop != NULL:
         track(loop)
@@ -278,34 +273,46 @@ cdef PyObject *run_alone(PyObject *watched, PyObject *const *args, size_t nargsf
     result = call_original(watched, args, nargsf, kwnames)
     if loop != NULL:
         record(RAW_RELEASE, KEY_NONE, FLAG_LOOP_LOCK, <uintptr_t>loop, 1, 0)
-    Py_XDECREF(loop)
     return result
 
 
 cdef PyObject *run_handle(PyObject *watched, PyObject *const *args, size_t nargsf, PyObject *kwnames) noexcept:
-    """asyncio.Handle._run: everything a loop does comes through here."""
-    global in_callback, cause, ordered
+    """asyncio.Handle._run: everything a loop of asyncio does comes through here."""
     cdef PyObject *callback
-    cdef PyObject *function
-    cdef PyObject *task
     cdef PyObject *first
+    cdef PyObject *loop
     cdef PyObject *result
     if PyVectorcall_NARGS(nargsf) == 0 or not is_recording():
         return call_original(watched, args, nargsf, kwnames)
     callback = attribute(args[0], N_CALLBACK)
     if callback == NULL:
         return call_original(watched, args, nargsf, kwnames)
-    take_posted(callback, args[0])
+    loop = attribute(args[0], N_LOOP)
+    first = first_argument(args[0])
+    result = run_in_loop(watched, args, nargsf, kwnames, loop, callback, first)
+    Py_XDECREF(first)
+    Py_XDECREF(loop)
+    Py_DECREF(callback)
+    return result
+
+
+cdef PyObject *run_in_loop(
+    PyObject *watched, PyObject *const *args, size_t nargsf, PyObject *kwnames, PyObject *loop, PyObject *callback,
+    PyObject *first,
+) noexcept:
+    """A loop runs a callback, the first argument of which this is: a step of a task, or something else."""
+    global in_callback, cause, ordered
+    cdef PyObject *function
+    cdef PyObject *task
+    cdef PyObject *result
+    take_posted(callback, loop)
     task = task_of_step(callback)
     if task != NULL:
-        result = run_step(watched, args, nargsf, kwnames, task)
+        result = run_step(watched, args, nargsf, kwnames, loop, task, first)
         Py_DECREF(task)
-        Py_DECREF(callback)
         ordered = False
         return result
-    first = first_argument(args[0])
     if first != NULL and state_of(first) != STATE_DONE:
-        Py_DECREF(first)
         first = NULL
     function = without_partials(callback)
     in_callback = is_of_library(function)
@@ -316,15 +323,13 @@ cdef PyObject *run_handle(PyObject *watched, PyObject *const *args, size_t nargs
         ordered = True
         log_done(first)
     if may_run_program(function):
-        result = run_alone(watched, args, nargsf, kwnames)
+        result = run_alone(watched, args, nargsf, kwnames, loop)
     else:
         result = call_original(watched, args, nargsf, kwnames)
     Py_DECREF(function)
     in_callback = False
     cause = NULL
     ordered = False
-    Py_XDECREF(first)
-    Py_DECREF(callback)
     return result
 
 
@@ -372,3 +377,68 @@ cdef PyObject *call_later(PyObject *watched, PyObject *const *args, size_t nargs
         if callback != NULL:
             hand_to_loop(args[0], callback)
     return call_original(watched, args, nargsf, kwnames)
+
+
+# Loops that do not run asyncio's handles (uvloop): what is given to them is replaced by what runs it as a handle would.
+
+cdef PyObject *run_by_other_loop(PyObject *watched, PyObject *const *args, size_t nargsf, PyObject *kwnames) noexcept:
+    cdef Watched callback = <Watched>watched
+    cdef PyObject *first = args[0] if PyVectorcall_NARGS(nargsf) > 0 else NULL
+    if not is_recording():
+        return call_original(watched, args, nargsf, kwnames)
+    return run_in_loop(
+        watched, args, nargsf, kwnames, <PyObject *>callback.loop, <PyObject *>callback.function, first
+    )
+
+
+cdef PyObject *give_to_other_loop(
+    PyObject *watched, PyObject *const *args, size_t nargsf, PyObject *kwnames, Py_ssize_t place
+) noexcept:
+    """Call the original with another callback, which is the argument at this place."""
+    cdef Py_ssize_t count = PyVectorcall_NARGS(nargsf), more = 0, i
+    cdef PyObject **changed
+    cdef PyObject *result
+    cdef Watched callback
+    if count <= place or not is_recording() or not PyCallable_Check(args[place]) or is_running_watched(args[place]):
+        return call_original(watched, args, nargsf, kwnames)
+    if kwnames != NULL:
+        more = PyTuple_GET_SIZE(kwnames)
+    changed = <PyObject **>calloc(count + more, sizeof(PyObject *))
+    if changed == NULL:
+        return call_original(watched, args, nargsf, kwnames)
+    callback = Watched.__new__(Watched)
+    callback.function = <object>args[place]
+    callback.loop = <object>args[0]
+    callback.vectorcall = run_by_other_loop
+    for i in range(count + more):
+        changed[i] = args[i]
+    changed[place] = <PyObject *>callback
+    result = call_original(watched, changed, count, kwnames)
+    free(changed)
+    return result
+
+
+cdef bint is_running_watched(PyObject *callback) noexcept:
+    """Of a loop's own function that gives it on to another one."""
+    return Py_TYPE(callback) == <PyTypeObject *><PyObject *>Watched and (<Watched>callback).vectorcall == run_by_other_loop
+
+
+cdef PyObject *other_loop_call(PyObject *watched, PyObject *const *args, size_t nargsf, PyObject *kwnames) noexcept:
+    if PyVectorcall_NARGS(nargsf) > 1 and is_recording() and called_from_instrumented_code():
+        hand_to_loop(args[0], args[1])
+    return give_to_other_loop(watched, args, nargsf, kwnames, 1)
+
+
+cdef PyObject *other_loop_call_threadsafe(
+    PyObject *watched, PyObject *const *args, size_t nargsf, PyObject *kwnames
+) noexcept:
+    if PyVectorcall_NARGS(nargsf) > 1 and is_recording():
+        hand_to_loop(args[0], args[1])
+    return give_to_other_loop(watched, args, nargsf, kwnames, 1)
+
+
+cdef PyObject *other_loop_call_later(PyObject *watched, PyObject *const *args, size_t nargsf, PyObject *kwnames) noexcept:
+    """call_later, call_at: the first argument is the time."""
+    if PyVectorcall_NARGS(nargsf) > 2 and is_recording() and called_from_instrumented_code():
+        hand_to_loop(args[0], args[2])
+    return give_to_other_loop(watched, args, nargsf, kwnames, 2)

@@ -133,3 +133,16 @@ cdef PyObject *barrier_wait(PyObject *watched, PyObject *const *args, size_t nar
     elif watch_it and waits != before:
         log_ran_out(args[0], OF_BARRIER)
     return result
+
+
+cdef PyObject *barrier_release(PyObject *watched, PyObject *const *args, size_t nargsf, PyObject *kwnames) noexcept:
+    """The last thread that arrives does the barrier's action, while all others wait: after they came, before they go."""
+    cdef bint watch_it = PyVectorcall_NARGS(nargsf) > 0 and is_watched_object(args[0], KIND_BARRIER)
+    cdef PyObject *result
+    watch_it = watch_it and has_attribute(args[0], N_ACTION)
+    if watch_it:
+        record_after(RAW_DEPART, KEY_NONE, FLAG_CALLED_BACK, <uintptr_t>args[0], 0, current_site())
+    result = call_original(watched, args, nargsf, kwnames)
+    if watch_it and result != NULL:
+        record(RAW_ARRIVE, KEY_NONE, FLAG_CALLED_BACK, <uintptr_t>args[0], 0, current_site())
+    return result

@@ -8,6 +8,8 @@ cdef class Watched:
     cdef object function
     cdef uint32_t number
     """Of the thread that it starts; 0 for the functions of classes and modules."""
+    cdef object loop
+    """Of a callback: the loop that it was given to."""
     cdef object __weakref__
 
     def __init__(self, function, str hook):
@@ -75,3 +77,9 @@ prepare_watched()
 
 cdef inline PyObject *call_original(PyObject *watched, PyObject *const *args, size_t nargsf, PyObject *kwnames) noexcept:
     return PyObject_Vectorcall(<PyObject *>(<Watched>watched).function, args, nargsf, kwnames)
+
+
+def set_in_type(owner: type, str name, value) -> None:
+    """An attribute of a type in C, which Python code cannot set."""
+    (<dict>(<object>(<PyTypeObject *><PyObject *>owner).tp_dict))[name] = value
+    PyType_Modified(<PyTypeObject *><PyObject *>owner)

@@ -38,9 +38,13 @@ cdef Primitive *adopt(PyObject *primitive, int kind) noexcept:
         if lock != NULL:
             if is_lock(lock):
                 watch(lock)
+            elif kind_of_green(lock) != KIND_GREEN_SEMAPHORE:
+                adopt(lock, kind_of_green(lock))
             Py_DECREF(lock)
     elif kind == KIND_SEMAPHORE:
         record(RAW_SEMAPHORE, KEY_NONE, 0, address, number_attribute(primitive, N_VALUE, 1), 0)
+    elif kind == KIND_GREEN_SEMAPHORE:
+        record(RAW_SEMAPHORE, KEY_NONE, 0, address, number_attribute(primitive, N_COUNTER, 1), 0)
     elif kind == KIND_BARRIER:
         record(RAW_BARRIER, KEY_NONE, 0, address, number_attribute(primitive, N_PARTIES, 1), 0)
     elif kind == KIND_LOOP_CONDITION:

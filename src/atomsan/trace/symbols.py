@@ -148,7 +148,8 @@ class SymbolTable:
 
     def note_globals(self, objects: Sequence[str | None], name: Callable[[int], str]) -> None:
         """Of rows that leave memory, remember the names of fields of modules and classes, of which there are few."""
-        rows = [row for row, of in enumerate(objects) if of is not None and "#" not in of]
+        few = {of for of in objects if of is not None and "#" not in of}
+        rows = [row for row, of in enumerate(objects) if of in few] if few else []
         self._globals.update(shown for shown in map(name, rows) if not shown.endswith("]"))
 
     def has_global(self, name: str) -> bool:
@@ -194,6 +195,8 @@ class SymbolTable:
             return column[start:stop]
         with self._lock:
             dropped = self.names.dropped
+            if start >= dropped:
+                return column[start - dropped : stop - dropped]
             older = self._file.values(range(start, min(stop, dropped)), field)
             return older + column[max(start - dropped, 0) : max(stop - dropped, 0)]
 

@@ -12,6 +12,7 @@ import pytest
 
 import atomsan
 from atomsan import InputError
+from atomsan.trace import bundle as bundles
 from atomsan.trace.arrow import DEAD_SCHEMA
 from atomsan.trace.bundle import BundleWriter
 from atomsan.trace.bundle_files import DEAD, remove_bundle, why_no_bundle
@@ -41,7 +42,11 @@ def dead_of(path: Path) -> list[list[int] | None]:
     return [None if batch.dead is None else batch.dead.tolist() for batch in batches]
 
 
-def test_dead_locations_come_with_the_batch_that_they_were_written_with(tmp_path: Path) -> None:
+@pytest.mark.parametrize("at_once", [1, 2, 100])
+def test_dead_locations_come_with_the_batch_that_they_were_written_with(
+    tmp_path: Path, at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bundles, "DEAD_AT_ONCE", at_once)
     dead = [[0], [], [1, 2, 6, 7], [4, 5]]
     assert dead_of(bundle(tmp_path / "t.atomtrace", dead)) == [one or None for one in dead]
     assert not (bundle(tmp_path / "none.atomtrace", [[], []]) / DEAD).exists()

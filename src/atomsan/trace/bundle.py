@@ -65,6 +65,9 @@ META_WAITS = 20
 # Of more locations, the names are read when somebody asks for one, if that was wanted.
 MOST_SYMBOLS = 1 << 18
 
+# So many rows about dead locations are written together.
+DEAD_AT_ONCE = 1 << 12
+
 # What a location takes whose name is not in memory, at least.
 _LEFT_OUT = 8
 
@@ -90,6 +93,9 @@ class BundleWriter:
         self._options = options = pa.ipc.IpcWriteOptions(compression="lz4")
         self._inserted: pa.ipc.RecordBatchStreamWriter | None = None
         self._died: pa.ipc.RecordBatchStreamWriter | None = None
+        self._dead: list[tuple[NDArray[Any], ...]] = []
+        """Rows that are not written yet: nobody needs them, so they wait until there are many."""
+        self._dead_rows = 0
         self._files = [output_file(directory / EVENTS)]
         self._stream = pa.ipc.new_stream(self._files[0], EVENT_SCHEMA, options=options)
         self.tables = {
@@ -102,7 +108,7 @@ class BundleWriter:
         self._events += len(batch)
         self._written_events += len(batch)
         if batch.dead is not None:
-            self._write_dead(batch.dead)
+            self._note_dead(batch.dead)
 
     def insert(self, insertions: Sequence[NDArray[Any]]) -> None:
         """Events that belong between those that were written."""
@@ -114,17 +120,25 @@ class BundleWriter:
             self._inserted.write_batch(pa.RecordBatch.from_arrays(columns, schema=INSERTION_SCHEMA))
             self._events += len(rows)
 
-    def _write_dead(self, locations: Column) -> None:
-        """Locations that no event accesses after those that were written."""
+    def _note_dead(self, locations: Column) -> None:
+        """Locations that no event accesses after those that were written: each run of numbers is one row."""
+        starts = np.append(0, np.flatnonzero(locations[1:] - locations[:-1] != 1) + 1)
+        counts = np.append(starts[1:], len(locations)) - starts
+        self._dead.append((np.full(len(starts), self._written_events, np.uint64), locations[starts], counts))
+        self._dead_rows += len(starts)
+        if self._dead_rows >= DEAD_AT_ONCE:
+            self._write_dead()
+
+    def _write_dead(self) -> None:
+        if not self._dead:
+            return
         if self._died is None:
             self._files.append(output_file(self._directory / DEAD))
             self._died = pa.ipc.new_stream(self._files[-1], DEAD_SCHEMA, options=self._options)
-        starts = np.flatnonzero(np.diff(locations, prepend=np.uint32(0)) != 1)
-        starts = np.unique(np.concatenate([[0], starts]))
-        counts = np.diff(starts, append=len(locations)).astype(np.uint32)
-        after = np.full(len(starts), self._written_events, np.uint64)
-        columns = [pa.array(column) for column in (after, locations[starts], counts)]
+        rows = [np.concatenate(column) for column in zip(*self._dead, strict=True)]
+        columns = [pa.array(column, field.type) for column, field in zip(rows, DEAD_SCHEMA, strict=True)]
         self._died.write_batch(pa.RecordBatch.from_arrays(columns, schema=DEAD_SCHEMA))
+        self._dead, self._dead_rows = [], 0
 
     def flush(self) -> None:
         """Write the symbols and the metadata so far."""
@@ -135,6 +149,7 @@ class BundleWriter:
     def finish(self) -> None:
         """Write the rest and mark the bundle as complete."""
         self._write_symbols()
+        self._write_dead()
         for stream in (self._stream, self._inserted, self._died):
             if stream is not None:
                 stream.close()
@@ -379,8 +394,9 @@ class _Dead:
 
     def up_to(self, events: int) -> Column | None:
         found = []
-        while self._next is not None and int(self._next.column("after").to_numpy().max(initial=0)) <= events:
-            first, count = (self._next.column(name).to_numpy().astype(np.int64) for name in ("first", "count"))
+        while self._next is not None:
+            here = int(np.searchsorted(self._next.column("after").to_numpy(), events, side="right"))
+            first, count = (self._next.column(name).to_numpy()[:here].astype(np.int64) for name in ("first", "count"))
             self._check(first, count)
             ends = np.cumsum(count)
             dead = np.arange(int(count.sum())) + np.repeat(first - ends + count, count)
@@ -389,7 +405,11 @@ class _Dead:
             if self._is_dead[dead].any():
                 raise self._damaged("a location dies in it twice")
             self._is_dead[dead] = True
-            found.append(dead.astype(np.uint32))
+            if len(dead):
+                found.append(dead.astype(np.uint32))
+            if here < len(self._next):
+                self._next = self._next.slice(here)
+                break
             self._next = next(self._batches, None)
         return np.concatenate(found) if found else None
 

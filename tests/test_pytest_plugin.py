@@ -761,17 +761,19 @@ def test_prediction_can_be_turned_off(tmp_path: Path) -> None:
     assert set(run_pytest(project, "--atomsan", "--no-atomsan-predict").outcomes.values()) == {"PASSED"}
 
 
-def test_missing_events_are_in_the_summary(tmp_path: Path) -> None:
-    """Where nothing is found in such a test, it is not known to hold."""
+@pytest.mark.parametrize("is_alone", [False, True])
+def test_missing_events_are_in_the_summary(tmp_path: Path, is_alone: bool) -> None:
+    """Where nothing is found in such a test, it is not known to hold; nor where only one thread is left to be seen."""
+    tests = {"bank.py": BANK, "test_alone.py": TEST_ALONE.replace("== 1", "== 0")} if is_alone else QUIET
     conftest = """
         import atomsan.recorder.log.recording as recording
         recording.Recording._losses = lambda self: ["nobody has read them"]
     """
     ran = run_pytest(
-        write(tmp_path / "project", QUIET | {"conftest.py": conftest}), "--atomsan", "--no-atomsan-predict"
+        write(tmp_path / "project", tests | {"conftest.py": conftest}), "--atomsan", "--no-atomsan-predict"
     )
     assert set(ran.outcomes.values()) == {"PASSED"}
-    assert "warning: events of 3 tests are missing: nobody has read them" in ran.out
+    assert f"warning: events of {5 if is_alone else 3} tests are missing: nobody has read them" in ran.out
 
 
 def test_time_that_runs_out_is_in_the_summary(tmp_path: Path) -> None:

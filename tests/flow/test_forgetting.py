@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 import atomsan
+from atomsan.errors import OutputError
 from atomsan.flow import latest_events
 from atomsan.recorder.log import live
-from atomsan.trace import bundle, symbols
+from atomsan.trace import bundle, symbols, temporary_symbols
 
 # Each order is made by one thread and taken apart by another, which loses an update of the stock now and then.
 SHOP = """
@@ -83,6 +84,22 @@ def test_live_check_names_what_left_memory(shop: Path, monkeypatch: pytest.Monke
     report = atomsan.run(shop, live=True)
     assert max(dropped) > 100
     assert report.trace.variables > 200
+    assert "shop:take" in {one.region for one in report.findings}
+    assert {step.location for one in report.findings for step in one.witness} <= {"Stock.left", "Stock.lock"}
+
+
+def test_live_check_goes_on_without_room_for_names(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They stay in memory."""
+
+    def full(*_: object) -> None:
+        tries.append(1)
+        raise OutputError("no space left")
+
+    tries: list[int] = []
+    dropped = forgetful(monkeypatch)
+    monkeypatch.setattr(temporary_symbols.TemporarySymbols, "write", full)
+    report = atomsan.run(shop, live=True)
+    assert (len(tries), dropped) == (1, [])
     assert "shop:take" in {one.region for one in report.findings}
     assert {step.location for one in report.findings for step in one.witness} <= {"Stock.left", "Stock.lock"}
 

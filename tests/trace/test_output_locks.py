@@ -17,6 +17,7 @@ from atomsan.errors import OutputError
 from atomsan.trace.bundle import BundleWriter
 from atomsan.trace.output_locks import OutputLock
 from atomsan.trace.output_paths import RecordingOutput
+from forking import forked
 
 REFUSED = "is being written by another recording or conversion"
 
@@ -25,12 +26,13 @@ REFUSED = "is being written by another recording or conversion"
 def another_process(work: Callable[[], object]) -> Iterator[int]:
     """A fork that has done this work and then sleeps; its number."""
     is_done, done = os.pipe()
-    child = os.fork()
-    if not child:
+
+    def act() -> None:
         work()
         os.write(done, b"x")
         time.sleep(60)
-        os._exit(0)
+
+    child = forked(act)
     os.close(done)
     try:
         assert os.read(is_done, 1) == b"x"
@@ -86,12 +88,12 @@ def test_what_a_killed_process_has_forked_keeps_no_lock(tmp_path: Path) -> None:
 
     def lock_and_fork() -> None:
         lock = OutputLock(path)
-        child = os.fork()
-        if not child:
+
+        def act() -> None:
             lock.release()  # does nothing: it is its parent's
             time.sleep(60)
-            os._exit(0)
-        (tmp_path / "child").write_text(str(child))
+
+        (tmp_path / "child").write_text(str(forked(act)))
 
     with another_process(lock_and_fork), pytest.raises(OutputError, match=REFUSED):
         OutputLock(path)

@@ -72,11 +72,13 @@ def test_command_that_is_late_inside_a_batch_exits_with_3_and_the_report(
 
 @pytest.fixture
 def interrupt() -> Iterator[Callable[[float], None]]:
-    """Ctrl-C in so many seconds."""
+    """Ctrl-C in so many seconds; a shell in the background may have it ignored."""
     before = signal.signal(signal.SIGALRM, lambda *_: os.kill(os.getpid(), signal.SIGINT))
+    of_interrupt = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield lambda seconds: signal.setitimer(signal.ITIMER_REAL, seconds) and None
     signal.setitimer(signal.ITIMER_REAL, 0)
     signal.signal(signal.SIGALRM, before)
+    signal.signal(signal.SIGINT, of_interrupt)
 
 
 def test_interrupt_ends_a_batch_that_takes_long_and_keeps_what_was_found(

@@ -31,10 +31,15 @@ class Program:
 
 
 def in_a_group(do: Callable[[], object]) -> int:
-    """Do this in a process that is a process group of its own; how it ended."""
+    """Do this in a process that is a process group of its own; how it ended.
+
+    No signal is ignored there, whoever started the tests (`nohup`, a shell in the background).
+    """
 
     def act() -> None:
         os.setpgid(0, 0)
+        for number in signals.FORWARDED:
+            signal.signal(number, signal.SIG_DFL)
         do()
 
     return exit_code(forked(act))
@@ -52,7 +57,6 @@ def to_process(number: int) -> None:
 def test_what_everybody_gets_is_not_forwarded(number: int) -> None:
     def act() -> None:
         program = Program()
-        signal.signal(number, signal.SIG_DFL)
         with signals_passed_on(program):
             for send, forwarded in ((to_group, 0), (to_process, 1), (to_group, 1), (to_process, 2)):
                 send(number)

@@ -173,3 +173,14 @@ def test_output_that_cannot_be_made_is_not_locked(tmp_path: Path) -> None:
         with pytest.raises(OutputError, match=r"not a trace bundle|cannot be written"):
             RecordingOutput(tmp_path / name, force=True)
     assert {one.name for one in tmp_path.iterdir()} == {"t.atomtrace"}
+
+
+def test_output_that_another_process_has_begun_is_being_written(tmp_path: Path) -> None:
+    """A bundle of which there is the directory, and nothing in it yet, is no strange directory."""
+    path = tmp_path / "t.atomtrace"
+    with another_process(lambda: RecordingOutput(path, force=False)):
+        for _ in range(2):
+            with pytest.raises(OutputError, match=REFUSED):
+                RecordingOutput(path, force=True)
+    with pytest.raises(OutputError, match="not a trace bundle"):
+        RecordingOutput(path, force=True)

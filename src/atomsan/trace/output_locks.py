@@ -30,10 +30,7 @@ class OutputLock:
     """The lock on one output, held from the beginning until `release`. An `OutputError` says that another has it."""
 
     def __init__(self, output: Path) -> None:
-        path = os.path.abspath(output)
-        # one directory can have several names
-        path = os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
-        self._path = os.path.join(os.path.dirname(path), _lock_name(os.path.basename(path)))
+        self._path = _lock_path(output)
         self._owner = os.getpid()
         with _guard:
             if (self._owner, self._path) in _locked:
@@ -54,6 +51,21 @@ class OutputLock:
                 os.close(self._descriptor)
             self._descriptor = -1
             _locked.discard((self._owner, self._path))
+
+
+def check_unlocked(output: Path) -> None:
+    """Raise if another process writes an output. It is not there as a whole then: what is in it says nothing."""
+    path = _lock_path(output)
+    with _guard:
+        if (os.getpid(), path) not in _locked and os.path.lexists(path):
+            os.close(_locked_file(path, output))
+
+
+def _lock_path(output: Path) -> str:
+    path = os.path.abspath(output)
+    # one directory can have several names
+    path = os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
+    return os.path.join(os.path.dirname(path), _lock_name(os.path.basename(path)))
 
 
 def _lock_name(name: str) -> str:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from atomsan.errors import InputError, OutputError
 from atomsan.trace.bundle_files import remove_bundle, why_no_bundle
 from atomsan.trace.formats import COMPRESSIONS, FORMATS, suffix_format
-from atomsan.trace.output_locks import OutputLock
+from atomsan.trace.output_locks import OutputLock, check_unlocked
 
 if TYPE_CHECKING:
     from typing import Self
@@ -50,6 +50,7 @@ def check_output(path: str | os.PathLike[str], *, force: bool) -> None:
         with output_errors(str(path)):
             strange = why_no_bundle(target)
         if strange is not None:
+            check_unlocked(target)
             raise OutputError(f"{path}: a directory that is not a trace bundle ({strange}); it will not be replaced")
 
 

@@ -529,3 +529,36 @@ def test_claim_that_is_looked_at_before_the_lock_is_taken_is_a_finding(tmp_path:
         "    if box.state == old:\n        with box.lock:\n            box.state = new\n        return True",
     )
     assert predicted(tmp_path, code, "run, run").findings
+
+
+# ---- what is taken out has to be there
+
+FORGET = """
+box.members = {'x'}
+
+def is_in():
+    with box.lock:
+        return 'y' in box.members
+
+def enter():
+    is_known = is_in()
+    with box.lock:
+        if not is_known:
+            box.members.add('y')
+
+def leave():
+    with box.lock:
+        box.members.discard('y')
+"""
+
+
+def test_what_is_not_there_yet_is_not_taken_out(tmp_path: Path) -> None:
+    """Who leaves came after who has entered; before that, there is nothing to discard."""
+    report = predicted(tmp_path, FORGET, "enter, leave")
+    assert report.findings == []
+
+
+def test_what_was_there_before_is_taken_out(tmp_path: Path) -> None:
+    """Also where it was put in twice in the run: by who made the set, and by who comes first."""
+    code = FORGET.replace("{'x'}", "set(); box.members.add('y')").replace("if not is_known", "if is_known")
+    assert predicted(tmp_path, code, "enter, leave").findings

@@ -104,6 +104,8 @@ class Rules:
 
     def _may_go_another_way(self, change: Change) -> bool:
         """Whether a thread may not come to a step of the witness because it reads another value before."""
+        if change.event == change.step_event:
+            return True
         sites = (change.event, change.site), (change.step_event, change.step_site)
         read, step = (Local(site=site, around=self._around.activations(event)) for event, site in sites)
         return sways(self._ties, read, step, self._called.at)

@@ -162,7 +162,7 @@ class _Predict:
         """For recorded programs: whether threads come to the steps of an interleaving."""
         if self.history is None:
             return None
-        from atomsan.findings.access_facts import GATHERING, QUEUE, gives_content
+        from atomsan.findings.access_facts import GATHERING, QUEUE, gives_content, takes
         from atomsan.findings.influence import influence_of
 
         sites = self.main.symbols.sites
@@ -170,6 +170,10 @@ class _Predict:
         @cache
         def gives(site: int) -> bool:
             return site != NO_SITE and gives_content(sites.get(site, "operation"))
+
+        @cache
+        def removes(site: int) -> bool:
+            return site >= 0 and site != NO_SITE and takes(sites.get(site, "operation"))
 
         locations = self.main.symbols.locations
 
@@ -182,7 +186,7 @@ class _Predict:
             return locations.get(location, "field") in GATHERING
 
         worker = self.main.jobs.worker if self.main.jobs else int
-        return Replay(self.history, influence_of(self.main.symbols), gives, is_queue, gathers, worker)
+        return Replay(self.history, influence_of(self.main.symbols), gives, is_queue, gathers, removes, worker)
 
     @cached_property
     def found(self) -> list[Finding]:

@@ -26,7 +26,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from atomsan.predictors.history import MOST_FOLLOWING
+from atomsan.predictors.history import INITIAL, MOST_FOLLOWING
 from atomsan.predictors.units import UnitStep
 from atomsan.trace.events import NO_SITE, Op
 
@@ -45,7 +45,10 @@ InfluenceOf = Callable[[int, int], Influence]
 
 
 class Change(NamedTuple):
-    """A read that sees another write than in the run, and a later step of its unit that may not come then."""
+    """A read that sees another write than in the run, and a later step of its unit that may not come then.
+
+    Or one step that takes out what may not be there: then both are this step.
+    """
 
     event: int
     site: int
@@ -70,6 +73,11 @@ class _Side(NamedTuple):
     shape: Shape
     unit: Occurrence
     needed: tuple[int, ...]
+    met: tuple[UnitStep, ...]
+    """The step of the other one that each of these has a conflict with."""
+
+    def meets_read(self, at: int) -> bool:
+        return any(needed == at and step.op == Op.READ for needed, step in zip(self.needed, self.met, strict=True))
 
 
 class _Start:
@@ -99,6 +107,7 @@ class Replay:
         gives: Callable[[int], bool],
         is_queue: Callable[[int], bool] = lambda location: False,
         gathers: Callable[[int], bool] = lambda location: False,
+        removes: Callable[[int], bool] = lambda site: False,
         worker: Callable[[int], int] = lambda thread: thread,
     ) -> None:
         self._history = history
@@ -109,6 +118,8 @@ class Replay:
         self._influence = influence
         self._gathers = gathers
         """Whether a location has what all writes have left, as the structure of a container, and not only the last."""
+        self._removes = removes
+        """Whether the operation at a site takes an element out of a container."""
         self._gives = gives
         """Whether the operation at a site gives what it takes out of a container that it changes."""
         self._same_ways: dict[tuple[int, int, int, int, bool], bool | None] = {}
@@ -117,8 +128,9 @@ class Replay:
 
     def changes(self, torn: Torn, tear: Tear, way: list[State]) -> list[Change]:
         """What may go another way; nothing, if each thread comes to its steps as far as can be told."""
-        mine = _Side(torn.shape, torn.unit, (tear.first, tear.last))
-        others = _Side(torn.other, torn.other_unit, (tear.into, tear.out))
+        own, other = torn.shape.steps, torn.other.steps
+        mine = _Side(torn.shape, torn.unit, (tear.first, tear.last), (other[tear.into], other[tear.out]))
+        others = _Side(torn.other, torn.other_unit, (tear.into, tear.out), (own[tear.first], own[tear.last]))
         best: list[Change] | None = None
         for start in self._starts(mine.unit, others.unit):
             found: list[Change] = []
@@ -159,6 +171,8 @@ class Replay:
         for (i, j), (to_i, _) in pairwise(way):
             side, at = (mine, i) if to_i > i else (others, j)
             step, event = side.shape.steps[at], side.unit.events[at]
+            if step.op == Op.WRITE and side.meets_read(at) and self._is_gone(step, event, written, start):
+                yield Change(event, step.site, side.unit.thread, event, step.site, is_refuted=False)
             if self._is_queue(step.target) and self._history.is_take(event):
                 sees = taken[step.target] if step.target in taken else start.write(step.target, only_takes=True)
                 if at < max(side.needed) and sees != self._history.write_before(step.target, event, only_takes=True):
@@ -177,6 +191,18 @@ class Replay:
                 later, begun = (others, j) if side is mine else (mine, i)
                 if begun and later.unit.events[0] > event:
                     yield from self._seen_before(step.target, event, later, start)
+
+    def _is_gone(self, step: UnitStep, event: int, written: dict[int, int], start: _Start) -> bool:
+        """Whether a step takes out an element that was put in before it in the run, and is not known to be there now.
+
+        Then it writes nothing, or raises: that has no conflict with a read.
+        """
+        if not self._removes(step.site) or self._gathers(step.target):
+            return False
+        sees = written[step.target] if step.target in written else start.write(step.target)
+        if sees == self._history.write_before(step.target, event):
+            return False
+        return sees == INITIAL or self._removes(self._history.write_site(step.target, sees))
 
     def _seen_before(self, location: int, write: int, later: _Side, start: _Start) -> Iterator[Change]:
         """What the thread of the later unit did before that unit, if it saw a write that comes later now."""

@@ -141,7 +141,8 @@ class Shape:
     def steps(self) -> Steps:
         locations, locks = self.locations, self.locks
         return tuple(
-            step._replace(target=(locations if step.op <= Op.WRITE else locks)[step.target]) for step in self.form.steps
+            UnitStep(op, locations[target] if op <= Op.WRITE else locks[target], site, inside, is_joined)
+            for op, target, site, inside, is_joined in self.form.steps
         )
 
     @cached_property

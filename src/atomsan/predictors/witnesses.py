@@ -35,6 +35,9 @@ MOST_SHOWN = 100
 
 Kind = tuple[object, ...]
 
+_Place = tuple[int, int]
+"""An operation, and where it is in the source; if that is not known, what it is about."""
+
 
 class Acting(NamedTuple):
     """A thread that does what another one did in the run, because a read before a step gives what that one read."""
@@ -261,13 +264,6 @@ def _by_place(steps: Sequence[int], places: Sequence[_Place]) -> list[list[int]]
     return list(found.values())
 
 
-class _Place(NamedTuple):
-    """Where a step is in the source; if that is not known, what it is about."""
-
-    op: int
-    where: int
-
-
 def _kind(torn: Torn, tear: Tear) -> Kind:
     """What a person can tell apart: places in the source, not elements of a list."""
     own, others = torn.shape.steps, torn.other.steps
@@ -277,7 +273,7 @@ def _kind(torn: Torn, tear: Tear) -> Kind:
 
 
 def _place(step: UnitStep) -> _Place:
-    return _Place(step.op, step.target if step.site == NO_SITE else step.site)
+    return step.op, step.target if step.site == NO_SITE else step.site
 
 
 def _witness(torn: Torn, tear: Tear, way: list[State]) -> Witness:
